@@ -21,7 +21,9 @@ type CallSpec struct {
 	Args bool
 	// Where: a KindCall has the stack at the end of the call.
 	Where bool
-	// By tells calls apart in the statistics: an argument or a member of one, return, thread, caller, or stack. Empty: by function only.
+	// StackSize is how much of each stack is copied, in bytes; 0: 16 KB. It is at most 256 KB. Where a stack has more, its outer part may be missing (Call.Cut).
+	StackSize int
+	// By tells calls apart in the statistics: an argument or a member of one, return, thread, goroutine, caller, or stack. Empty: by function only.
 	// With stack there are no events.
 	By string
 	// Sum is a number that is summed in the statistics: arguments, members of them and numbers with + - *, or return. Empty: none.
@@ -52,7 +54,7 @@ func (c *Calls) parse(spec *CallSpec) (patterns []calls.Pattern, err error) {
 		patterns = append(patterns, p)
 	}
 	s := &c.spec
-	s.CallReports = calls.CallReports{Each: spec.Slower <= 0 && (spec.Each || spec.Args || spec.Where), Least: max(spec.Slower, 0), Values: spec.Args, Stack: spec.Where}
+	s.CallReports = calls.CallReports{Each: spec.Slower <= 0 && (spec.Each || spec.Args || spec.Where), Least: max(spec.Slower, 0), Values: spec.Args, Stack: spec.Where, StackSize: max(spec.StackSize, 0)}
 	if spec.By != "" {
 		if s.By, err = calls.ParseKey(spec.By); err != nil {
 			return nil, fmt.Errorf("by %q: %w", spec.By, err)

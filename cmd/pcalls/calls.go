@@ -16,6 +16,7 @@ type jsonCall struct {
 	Raw    string      `json:"raw"`
 	Object string      `json:"object"`
 	TID    int         `json:"tid"`
+	Number uint64      `json:"goroutine,omitempty"`
 	Length *int64      `json:"duration_ns,omitempty"` // absent: the end is not seen
 	End    time.Time   `json:"end"`
 	Tail   bool        `json:"tail_call,omitempty"`
@@ -43,19 +44,21 @@ const roomForCall = 16 << 10
 func (s *session) printCalls() error {
 	w := bufio.NewWriterSize(s.stdout, 4*roomForCall)
 	var err error
-	s.watch.Reports(func(c *calls.Call) {
-		if err == nil && w.Available() < roomForCall {
-			err = w.Flush()
-		}
-		if err != nil {
-			return
-		}
-		if s.json {
-			err = writeJSON(w, s.jsonCall(c))
-			return
-		}
-		_, err = w.WriteString(s.callText(c))
-	})
+	for _, p := range s.parts {
+		p.watch.Reports(func(c *calls.Call) {
+			if err == nil && w.Available() < roomForCall {
+				err = w.Flush()
+			}
+			if err != nil {
+				return
+			}
+			if s.json {
+				err = writeJSON(w, s.jsonCall(c))
+				return
+			}
+			_, err = w.WriteString(s.callText(c))
+		})
+	}
 	if flushed := w.Flush(); err == nil {
 		err = flushed
 	}
@@ -75,7 +78,11 @@ func (s *session) callText(c *calls.Call) string {
 			text += " = " + clean.Text(c.Result)
 		}
 	}
-	text = fmt.Sprintf("%s  tid %-7d %8s  %s\n", c.End.Format("15:04:05.000000"), c.TID, length, text)
+	thread := fmt.Sprintf("tid %-7d", c.TID)
+	if c.Goroutine != 0 {
+		thread += fmt.Sprintf(" goroutine %-6d", c.Goroutine)
+	}
+	text = fmt.Sprintf("%s  %s %8s  %s\n", c.End.Format("15:04:05.000000"), thread, length, text)
 	for i := range c.Stack {
 		text += frameText(i, &c.Stack[i])
 	}
@@ -110,7 +117,7 @@ func frameText(i int, f *calls.Frame) string {
 }
 
 func (s *session) jsonCall(c *calls.Call) jsonCall {
-	j := jsonCall{Raw: c.Raw, Object: c.Object, TID: c.TID, End: c.End, Tail: c.Tail, Result: c.Result, Cut: c.Cut}
+	j := jsonCall{Raw: c.Raw, Object: c.Object, TID: c.TID, Number: c.Goroutine, End: c.End, Tail: c.Tail, Result: c.Result, Cut: c.Cut}
 	if j.Call = c.Name; s.slower > 0 {
 		j.Slow, j.Call = c.Name, ""
 	}

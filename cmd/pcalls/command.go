@@ -37,12 +37,13 @@ func (s *session) created(ctx context.Context) (status int, err error) {
 		end(p)
 		return 0, err
 	}
-	s.watch.Begin()
+	s.parts[0].watch.Begin()
 	if err := p.Release(ctx); err != nil {
 		return 0, err
 	}
 	child := command.Child(p.PID())
 	child.Begin()
+	s.parts[0].ended = child.Done()
 	defer child.Reap()
 	return s.follow(ctx, command, child, received)
 }

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 
 	"ptools/internal/job"
-	"ptools/pctl"
 )
 
 // running counts the calls of a process that runs.
@@ -19,44 +20,64 @@ func (s *session) running(ctx context.Context) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.find(s.pid); err != nil || s.list {
+	if err := s.findAll(); err != nil || s.list {
 		return err
 	}
-	alive, err := s.process.Alive()
-	if err != nil {
-		return fmt.Errorf("process %d: %w", s.pid, pctl.ErrNoProcess)
-	}
-	defer alive.Close()
-	ended := make(chan struct{})
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() { // ends with the process, or with ctx
-		defer close(ended)
-		alive.Wait(ctx)
+	ended := make(chan struct{})
+	var all sync.WaitGroup
+	defer func() {
+		cancel()
+		<-ended
 	}()
-	s.watch.Begin()
-	return s.count(ctx, ended)
+	for _, p := range s.parts {
+		done := make(chan struct{})
+		p.ended = done
+		all.Go(func() { // ends with the process, or with ctx; the end of ended waits for it
+			defer close(done)
+			if alive, err := p.process.Alive(); err == nil { // else it has ended
+				alive.Wait(ctx)
+				alive.Close()
+			}
+		})
+	}
+	go func() { // the same
+		all.Wait()
+		close(ended)
+	}()
+	for _, p := range s.parts {
+		p.watch.Begin()
+	}
+	if err := s.count(ctx, ended); err != nil {
+		return err
+	}
+	if s.uncounted > 0 {
+		return fmt.Errorf("%d of %d processes were not counted", s.uncounted, len(s.pids))
+	}
+	return nil
 }
 
 // count waits until the counting is to end, and prints its result.
 func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
-	begun := s.watch.Begun()
+	begun := s.parts[0].watch.Begun()
 	var over <-chan time.Time
 	if s.length > 0 {
 		over = time.After(s.length)
 	}
 	t := newTable(s)
 	if s.top {
-		if err := s.each(ctx, ended, over, t); err != nil {
+		if err := s.seconds(ctx, ended, over, t); err != nil {
 			return err
 		}
 	} else if err := s.await(ctx, ended, over); err != nil {
 		return err
 	}
 	length := time.Since(begun)
-	s.watch.End()
-	s.tellExec(ended)
-	lost := s.tellOften(duration(length))
+	for _, p := range s.parts {
+		p.watch.End()
+	}
+	s.ofEach(s.tellExec)
+	lost := s.tellAllOften(duration(length))
 	all := t.read()
 	if s.top {
 		return nil
@@ -84,7 +105,7 @@ func (s *session) lookEvery() time.Duration {
 	switch {
 	case s.by.Stack():
 		return stackEvery
-	case s.slower > 0 || s.detail.any() || s.watch.Polled():
+	case s.slower > 0 || s.detail.any() || s.parts[0].watch.Polled():
 		return slowEvery
 	}
 	return 0
@@ -100,10 +121,10 @@ func (s *session) await(ctx context.Context, ended <-chan struct{}, over <-chan 
 	}
 	guard := time.NewTicker(oftenEvery)
 	defer guard.Stop()
-	for begun := s.watch.Begun(); ; {
+	for begun := s.parts[0].watch.Begun(); ; {
 		select {
 		case <-guard.C:
-			if s.tellOften(duration(time.Since(begun))) != nil {
+			if s.tellAllOften(duration(time.Since(begun))) != nil {
 				return nil // count returns it
 			}
 			continue
@@ -111,7 +132,7 @@ func (s *session) await(ctx context.Context, ended <-chan struct{}, over <-chan 
 			if err := s.printCalls(); err != nil {
 				return err
 			}
-			if s.watch.Lost() == nil {
+			if !allLost(s.parts) {
 				continue
 			}
 		case <-ended:
@@ -122,25 +143,44 @@ func (s *session) await(ctx context.Context, ended <-chan struct{}, over <-chan 
 	}
 }
 
-// tellExec says that the process executes another program.
-func (s *session) tellExec(ended <-chan struct{}) {
+// allLost reports whether no calls of any process are counted any more.
+func allLost(parts []*part) bool {
+	return !slices.ContainsFunc(parts, func(p *part) bool { return p.watch.Lost() == nil })
+}
+
+// tellAllOften is tellOften for all processes. Its error is that of all of them.
+func (s *session) tellAllOften(after string) error {
+	var errs []error
+	s.ofEach(func(p *part) {
+		if err := s.tellOften(p.watch, after); err != nil {
+			errs = append(errs, err)
+		}
+	})
+	if len(errs) < len(s.parts) {
+		return nil
+	}
+	return errors.Join(errs...)
+}
+
+// tellExec says that a process executes another program.
+func (s *session) tellExec(p *part) {
 	select {
-	case <-ended: // its last program cannot be told from the first
+	case <-p.ended: // its last program cannot be told from the first
 	default:
-		if !s.process.Current() {
-			s.say("process %d has executed another program, whose calls are not counted", s.process.PID)
+		if !p.process.Current() {
+			s.say("process %d has executed another program, whose calls are not counted", p.process.PID)
 		}
 	}
-	if err := s.watch.Lost(); err != nil {
-		s.say("process %d: %v", s.process.PID, err)
+	if err := p.watch.Lost(); err != nil {
+		s.say("process %d: %v", p.process.PID, err)
 	}
-	if n := s.watch.Elsewhere(); n > 0 {
+	if n := p.watch.Elsewhere(); n > 0 {
 		s.say("%s not counted: before Linux 6.6, not in objects that are mapped again", counted(n, "beginning or end of a call was", "beginnings and ends of calls were"))
 	}
 }
 
-// each prints a table of each second.
-func (s *session) each(ctx context.Context, ended <-chan struct{}, over <-chan time.Time, t *table) error {
+// seconds prints a table of each second.
+func (s *session) seconds(ctx context.Context, ended <-chan struct{}, over <-chan time.Time, t *table) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	begun := time.Now()
@@ -148,20 +188,24 @@ func (s *session) each(ctx context.Context, ended <-chan struct{}, over <-chan t
 	for {
 		select {
 		case <-ended:
-			s.say("process %d has ended", s.pid)
+			if len(s.parts) == 1 {
+				s.say("process %d has ended", s.pids[0])
+			} else {
+				s.say("all processes have ended")
+			}
 			return nil
 		case <-ctx.Done():
 			return nil
 		case <-over:
 			return nil
 		case now := <-tick.C:
-			if err := s.tellOften(duration(now.Sub(begun))); err != nil {
+			if err := s.tellAllOften(duration(now.Sub(begun))); err != nil {
 				return err
 			}
 			if err := t.show(t.second(), now.Sub(last)); err != nil {
 				return err
 			}
-			if last = now; s.watch.Lost() != nil {
+			if last = now; allLost(s.parts) {
 				return nil
 			}
 		}

@@ -19,8 +19,9 @@ const help = "usage: pcalls [flags] -p PID|NAME [OBJECT`]PATTERN[(CONDITION)]…
 	"       pcalls [flags] [OBJECT`]PATTERN[(CONDITION)]… -- COMMAND [ARG…]\n" + `
 Counts and times calls of functions of a running program, and lets it live.
 
-  -p, --pid PID             a running process, or the one with a name or executable that
-                            matches, as nginx, /usr/bin/python3*
+  -p, --pid PID             a running process, several as 12,13, or those with a name or
+                            executable that matches, as nginx, /usr/bin/python3*; children
+                            that they start later are not counted
   -t, --time DURATION       count this long; a bare number is seconds
                             (default: until the target ends or ^C)
   -n, --number N            print at most N functions, or lines with --by
@@ -29,7 +30,8 @@ Counts and times calls of functions of a running program, and lets it live.
                             the time, thread, duration and function; a bare number is
                             seconds
       --by KEY              a line for each function and value of KEY: an argument (a name,
-                            $1, req.id), return, thread, caller, or stack
+                            $1, req.id), return, thread, goroutine, process, caller, or
+                            stack
       --sum EXPR            sum a number over the calls: arguments, members of them and
                             numbers with + - *, or return; the largest sum comes first
       --tree                the calls of the functions as they were nested: below each those
@@ -46,14 +48,17 @@ Counts and times calls of functions of a running program, and lets it live.
                             those that are slow
       --where               also print each call with its stack; with --slower those that
                             are slow
+      --stack-size SIZE     how much of each stack is copied for --where, --by stack, --tree
+                            and -o, up to 256k (default 16k): deep stacks, as of Python
+                            code that calls C that calls Python, are cut without more
       --top                 a table each second, of that second, until ^C
       --list                print the functions that would be counted, where their probes
                             would be, and why some can have none; set nothing
       --json                a JSON object a line for each function that was called, with
                             its histogram; with --list for each function
       --force               time all functions of a running process, however much that slows it
-                            (default: probes that take it more than 20% of a processor
-                            are lifted, and their functions named)
+                            (default: functions whose probes take it more than 20% of a
+                            processor have them now and then only, and are named)
   -q, --quiet               no closing line
       --version             print version and commit
       --print WHAT          print a man page (man), or the completion of a shell:
@@ -69,13 +74,14 @@ searched. Objects that are loaded later are not.
 
 Before calls of a running process are counted, a look of some milliseconds at each function
 tells how often it is called. Functions whose probes would take more than 20% of a
-processor are only counted, or left out, and a line says so; the others are timed. The
-same watch goes on while it is counted. A COMMAND is always counted as a whole.
+processor are only counted, or have their probes for some milliseconds now and then, and a
+line says so; the others are timed. The same watch goes on while it is counted. A COMMAND is
+always counted as a whole.
 
 A CONDITION says which calls are counted: arguments by name, or by number as $1, and
 members as req.id or conn->fd, compared by == != < <= > >= with a number (64k, 1m, 0x1f),
-a text ("GET"), an enumerator or another argument; && || ! and parentheses. The kernel
-evaluates it. Names take debug information.
+a text ("GET"), an enumerator or another argument; id % 100 is a remainder; && || ! and
+parentheses. The kernel evaluates it. Names take debug information.
 
 A call's time is from its beginning to its end, waiting included. It includes what probes
 cost: some 0.5 us at an entry that --list calls emulated, 1 us at another; in virtual
@@ -102,15 +108,16 @@ examples:
 
 // config is a parsed command line.
 type config struct {
-	pid      int // 0: a command
+	pids     []int // none: a command
 	patterns []calls.Pattern
 	command  []string
 	length   time.Duration // 0: until the target ends
 	force    bool          // whatever the probes take of the target
 	slower   time.Duration // calls that took as long are printed; 0: none
 	detail   detail        // what is printed of each call, or each slow one
-	by       *calls.Key    // what calls are told apart by; nil: nothing
+	by       *calls.Key    // what calls are told apart by; nil: nothing, or processes
 	sum      *calls.Sum    // nil: nothing is summed
+	stack    size          // of each stack that is copied; 0: the usual
 	save     saving
 	showing
 }
@@ -124,7 +131,7 @@ func (d detail) any() bool { return d.args || d.where }
 // spec returns what is counted.
 func (c *config) spec() calls.Spec {
 	return calls.Spec{
-		CallReports: calls.CallReports{Each: c.slower == 0 && c.detail.any(), Least: c.slower, Values: c.detail.args, Stack: c.detail.where},
+		CallReports: calls.CallReports{Each: c.slower == 0 && c.detail.any(), Least: c.slower, Values: c.detail.args, Stack: c.detail.where, StackSize: int(c.stack)},
 		By:          c.by, Sum: c.sum,
 	}
 }
@@ -135,6 +142,8 @@ type showing struct {
 	view
 	json  bool
 	quiet bool
+	// perProcess: each process has rows of its own.
+	perProcess bool
 }
 
 // view is what is printed at all.
@@ -168,6 +177,7 @@ func (s *seconds) Set(text string) error {
 type rawFlags struct {
 	config
 	named  []string
+	follow bool // which is refused
 	length seconds
 	slower seconds
 	by     string
@@ -188,10 +198,13 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	r.tree.add(fs)
 	fs.BoolVar(&r.detail.args, "args", false, "")
 	fs.BoolVar(&r.detail.where, "where", false, "")
+	fs.Var(&r.stack, "stack-size", "")
 	fs.BoolVar(&r.top, "top", false, "")
 	fs.BoolVar(&r.list, "list", false, "")
 	fs.BoolVar(&r.json, "json", false, "")
 	fs.BoolVar(&r.force, "force", false, "")
+	fs.BoolVar(&r.follow, "follow", false, "")
+	fs.Lookup("follow").Hidden = true
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "")
 	usage.Flags(fs)
 	return fs
@@ -204,7 +217,7 @@ func parse(args []string) (*config, error) {
 	if err := fs.Parse(args); err != nil {
 		return nil, usage.Wrong(fs, help, err)
 	}
-	if err := usage.Asked(fs, help, map[string][]string{"by": {"return", "thread", "caller", "stack"}, "format": callFormats(), "value": {"calls", "time", "sum"}}); err != nil {
+	if err := usage.Asked(fs, help, map[string][]string{"by": {"return", "thread", "goroutine", "process", "caller", "stack"}, "format": callFormats(), "value": {"calls", "time", "sum"}}); err != nil {
 		return nil, err
 	}
 	patterns := fs.Args()
@@ -235,13 +248,15 @@ func parse(args []string) (*config, error) {
 		return &r.config, nil
 	}
 	var err error
-	r.pid, err = onePID(r.named)
-	return &r.config, err
+	if r.pids, err = r.processes(); err != nil {
+		return nil, err
+	}
+	return &r.config, nil
 }
 
 // group reads what calls are told apart by, and what is summed.
 func (r *rawFlags) group(fs *pflag.FlagSet) (err error) {
-	if fs.Changed("by") {
+	if r.perProcess = r.by == "process"; fs.Changed("by") && !r.perProcess {
 		if r.config.by, err = calls.ParseKey(r.by); err != nil {
 			return usage.Errorf("--by %q: %w", r.by, err)
 		}
@@ -258,6 +273,8 @@ func (r *rawFlags) group(fs *pflag.FlagSet) (err error) {
 func (r *rawFlags) check(fs *pflag.FlagSet) error {
 	named := fs.Changed("pid")
 	switch {
+	case r.follow:
+		return usage.Errorf("--follow: children are not counted: the probes are those of processes that run already; give these with -p PID,PID or -p NAME")
 	case !named && len(r.command) == 0 && fs.ArgsLenAtDash() >= 0:
 		return usage.Errorf("no COMMAND after --")
 	case !named && len(r.command) == 0:
@@ -268,6 +285,8 @@ func (r *rawFlags) check(fs *pflag.FlagSet) error {
 		return usage.Errorf("which functions? a PATTERN, as malloc or 'net/http.*'; '*' is all")
 	case r.number < 0 || fs.Changed("number") && r.number == 0:
 		return usage.Errorf("-n wants a positive number of functions")
+	case fs.Changed("stack-size") && !r.detail.where && !r.config.by.Stack():
+		return usage.Errorf("--stack-size is about copies of stacks: give --where, --by stack, --tree or -o")
 	case r.list && (r.config.save.output != "" || r.top || r.detail.any() || r.config.by != nil || r.config.sum != nil ||
 		fs.Changed("time") || fs.Changed("number") || fs.Changed("slower")):
 		return usage.Errorf("--list counts nothing: --top, --slower, --args, --where, --by, --sum, -o, -t and -n mean nothing")
@@ -287,21 +306,26 @@ func (r *rawFlags) check(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// onePID returns the process that -p means.
-func onePID(named []string) (int, error) {
-	pids, _, err := targets.Select(named, "")
+// mostProcesses bounds how many processes are counted at the same time.
+const mostProcesses = 64
+
+// processes returns those that -p means.
+func (r *rawFlags) processes() ([]int, error) {
+	pids, _, err := targets.Select(r.named, "")
 	if none, ok := errors.AsType[targets.None](err); ok {
-		return 0, none
+		return nil, none
 	}
-	if err != nil {
-		return 0, usage.Errorf("%w", err)
-	}
-	if len(pids) != 1 {
+	switch n := len(pids); {
+	case err != nil:
+		return nil, usage.Errorf("%w", err)
+	case n > mostProcesses:
+		return nil, fmt.Errorf("-p means %d processes, and at most %d are counted: give some of them", n, mostProcesses)
+	case n > 1 && (r.tree.on() || r.list || r.config.save.output != ""):
 		var texts []string
-		for _, pid := range pids[:min(len(pids), 8)] {
+		for _, pid := range pids[:min(n, 8)] {
 			texts = append(texts, strconv.Itoa(pid))
 		}
-		return 0, fmt.Errorf("-p means %d processes, and calls are counted in one: %s", len(pids), strings.Join(texts, ", "))
+		return nil, usage.Errorf("-p means %d processes, and --tree, --list and -o are about one: %s", n, strings.Join(texts, ", "))
 	}
-	return pids[0], nil
+	return pids, nil
 }

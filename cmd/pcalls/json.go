@@ -68,6 +68,9 @@ func jsonStats(r *row) jsonRow {
 		Function: r.target.Name, Raw: r.target.Raw, Object: r.target.Object, Calls: r.stats.Calls,
 		Tails: r.stats.Tails, Left: r.stats.Left, Untimed: r.stats.Untimed, Unseen: r.stats.Unseen, Sum: int64(r.stats.Sum), Max: int64(r.stats.Max),
 	}
+	if r.coverage.Partly { // they may have returned while that was not seen
+		j.Left = 0
+	}
 	if r.timed() {
 		j.Returned = &r.stats.Returned
 	}
@@ -86,7 +89,7 @@ func (s *session) jsonKey(j *jsonRow, r *row) {
 	case r.Rest != calls.None:
 		j.Rest = string(r.Rest)
 	case s.by.Stack():
-		j.Stack, j.Cut = jsonFrames(s.watch.Frames(r.Stack)), r.Cut
+		j.Stack, j.Cut = jsonFrames(r.watch.Frames(r.Stack)), r.Cut
 	default:
 		j.Key = &r.Key
 	}

@@ -32,11 +32,11 @@ type jsonPlan struct {
 	Cost     *int64   `json:"cost_ns,omitempty"` // of a call that is timed; absent: not known
 }
 
-// plan describes a function for --list. The cost of probes may be nil.
-func (s *session) plan(t *calls.Target, inlined bool, cost *calls.Cost) jsonPlan {
+// planOf describes a function for --list. The cost of probes may be nil.
+func planOf(process *calls.Process, t *calls.Target, inlined bool, cost *calls.Cost) jsonPlan {
 	j := jsonPlan{Function: t.Name, Raw: t.Raw, Object: t.Object, Address: t.Start, Size: t.End - t.Start}
 	if inlined {
-		j.Inlined = s.process.Inlined(t)
+		j.Inlined = process.Inlined(t)
 	}
 	if t.Err != nil {
 		j.Refused = t.Err.Error()
@@ -65,7 +65,7 @@ func (s *session) plan(t *calls.Target, inlined bool, cost *calls.Cost) jsonPlan
 }
 
 // printList prints where the probes would be. The cost of probes is in the spec, unless it is not known.
-func (s *session) printList(found *calls.Selection, spec *calls.Spec, unmeasured error) error {
+func (s *session) printList(process *calls.Process, found *calls.Selection, spec *calls.Spec, unmeasured error) error {
 	cost := &spec.Cost
 	if unmeasured != nil {
 		cost = nil
@@ -77,7 +77,7 @@ func (s *session) printList(found *calls.Selection, spec *calls.Spec, unmeasured
 	}
 	for i := range found.Targets {
 		t := &found.Targets[i]
-		p := s.plan(t, inlined, cost)
+		p := planOf(process, t, inlined, cost)
 		if s.json {
 			if err := writeJSON(w, p); err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/big"
 	"slices"
+	"time"
 
 	"ptools/internal/calls"
 )
@@ -15,6 +16,7 @@ type row struct {
 	*calls.Group          // nil: calls are not told apart
 	total        *big.Int // the sum; nil: nothing is summed
 	coverage     calls.Coverage
+	watch        *calls.Watch // of one of its processes
 }
 
 // timed reports whether ends of the function's calls were seen.
@@ -36,9 +38,29 @@ func (r *row) key() string {
 	return r.Key
 }
 
+// keyName is the head of the column of keys, empty if there is none.
+func (c *config) keyName() string {
+	switch {
+	case c.perProcess:
+		return "process"
+	case c.by == nil || c.by.Stack():
+		return ""
+	}
+	return c.by.Text
+}
+
+// functionsOf returns the functions that rows are of.
+func functionsOf(rows []row) map[[2]string]bool {
+	all := map[[2]string]bool{}
+	for i := range rows {
+		all[[2]string{rows[i].target.Raw, rows[i].target.Object}] = true
+	}
+	return all
+}
+
 // summed returns how many calls would be in the sum if the number of all was known.
-func (s *session) summed(r *row) uint64 {
-	if s.sum.AtReturn() || s.by.AtReturn() {
+func (c *config) summed(r *row) uint64 {
+	if c.sum.AtReturn() || c.by.AtReturn() {
 		return r.stats.Returned
 	}
 	return r.stats.Calls
@@ -47,9 +69,15 @@ func (s *session) summed(r *row) uint64 {
 // A table reads the statistics of all functions.
 type table struct {
 	s      *session
-	last   map[rowID]*calls.Stats // at the end of the last second
-	groups []calls.Group          // what was read last, if calls are told apart
-	nodes  []*calls.Node          // the same of a tree
+	last   map[rowID]*lastSeen // at the end of the last second
+	groups []calls.Group       // what was read last, if calls are told apart
+	nodes  []*calls.Node       // the same of a tree
+}
+
+// lastSeen is what was seen of a row.
+type lastSeen struct {
+	stats    calls.Stats
+	coverage calls.Coverage
 }
 
 // rowID tells rows apart.
@@ -58,45 +86,88 @@ type rowID struct {
 	key    string
 }
 
-func newTable(s *session) *table { return &table{s: s, last: map[rowID]*calls.Stats{}} }
+func newTable(s *session) *table { return &table{s: s, last: map[rowID]*lastSeen{}} }
 
-// read returns the functions that were called, or their keys: those that have taken most time first, or that have the largest sums.
+// read returns the functions that were called, or their keys: those that have taken most time first, or that have the largest sums. Of several processes
+// functions of the same name and object are one, unless processes are told apart, or stacks.
 func (t *table) read() []row {
 	var rows []row
-	watch := t.s.watch
-	if t.s.tree.on() {
-		t.nodes = watch.Tree()
-		for target, stats := range calls.WholeTree(t.nodes) {
-			rows = append(rows, row{target: target, stats: *stats, coverage: watch.Coverage(target)})
-		}
-		return t.ordered(rows)
+	for _, p := range t.s.parts {
+		rows = append(rows, t.readPart(p)...)
 	}
-	if t.s.by != nil {
-		groups := watch.Groups()
-		if t.groups = groups; t.s.save.implied {
-			for target, stats := range calls.Whole(groups) {
-				if stats.Calls > 0 {
-					rows = append(rows, row{target: target, stats: *stats, coverage: watch.Coverage(target)})
-				}
-			}
-			return t.ordered(rows)
-		}
-		for i := range groups {
-			if groups[i].Calls > 0 {
-				t := groups[i].Target
-				rows = append(rows, row{target: t, stats: groups[i].Stats, Group: &groups[i], coverage: watch.Coverage(t)})
-			}
-		}
-		return t.ordered(rows)
-	}
-	for i := range watch.Targets {
-		r := row{target: &watch.Targets[i]}
-		if watch.Read(i, &r.stats) && r.stats.Calls > 0 {
-			r.coverage = watch.Coverage(r.target)
-			rows = append(rows, r)
-		}
+	if len(t.s.parts) > 1 && !t.s.perProcess && !t.s.by.Stack() {
+		rows = mergeRows(rows)
 	}
 	return t.ordered(rows)
+}
+
+// readPart returns the rows of one process.
+func (t *table) readPart(p *part) (rows []row) {
+	watch := p.watch
+	add := func(target *calls.Target, stats *calls.Stats, group *calls.Group) {
+		if stats.Calls > 0 {
+			rows = append(rows, row{target: target, stats: *stats, Group: group, coverage: watch.Coverage(target), watch: watch})
+		}
+	}
+	switch {
+	case t.s.tree.on():
+		t.nodes = watch.Tree()
+		for target, stats := range calls.WholeTree(t.nodes) {
+			rows = append(rows, row{target: target, stats: *stats, coverage: watch.Coverage(target), watch: watch})
+		}
+	case t.s.by != nil && t.s.save.implied:
+		t.groups = watch.Groups()
+		for target, stats := range calls.Whole(t.groups) {
+			add(target, stats, nil)
+		}
+	case t.s.by != nil:
+		t.groups = watch.Groups()
+		for i := range t.groups {
+			add(t.groups[i].Target, &t.groups[i].Stats, &t.groups[i])
+		}
+	default:
+		var group *calls.Group
+		if t.s.perProcess {
+			group = &calls.Group{Key: p.name}
+		}
+		var stats calls.Stats
+		for i := range watch.Targets {
+			if watch.Read(i, &stats) {
+				add(&watch.Targets[i], &stats, group)
+			}
+		}
+	}
+	return rows
+}
+
+// mergeRows joins the rows of functions that are the same in several processes.
+func mergeRows(rows []row) (all []row) {
+	type id struct{ raw, object, key string }
+	at := map[id]int{}
+	for _, r := range rows {
+		k := id{r.target.Raw, r.target.Object, r.key()}
+		i, ok := at[k]
+		if !ok {
+			at[k] = len(all)
+			all = append(all, r)
+			continue
+		}
+		sum := &all[i]
+		sum.coverage.Timed = together(sum.stats.Returned, r.stats.Returned, sum.coverage.Timed, r.coverage.Timed)
+		sum.coverage.Counted = together(sum.stats.Calls, r.stats.Calls, sum.coverage.Counted, r.coverage.Counted)
+		sum.coverage.Level = max(sum.coverage.Level, r.coverage.Level)
+		sum.coverage.Partly = sum.coverage.Partly || r.coverage.Partly
+		calls.Merge(&sum.stats, &r.stats)
+	}
+	return all
+}
+
+// together returns in which time two numbers of calls are as many a second as both together.
+func together(a, b uint64, timeA, timeB time.Duration) time.Duration {
+	if a == 0 || b == 0 || timeA <= 0 || timeB <= 0 {
+		return max(timeA, timeB)
+	}
+	return time.Duration(float64(a+b) / (float64(a)/float64(timeA) + float64(b)/float64(timeB)))
 }
 
 // second returns those that were called, or whose calls have ended, since the last time.
@@ -104,12 +175,14 @@ func (t *table) second() []row {
 	var rows []row
 	for _, r := range t.read() {
 		id := rowID{r.target, r.key()}
-		now := r.stats
+		now := &lastSeen{r.stats, r.coverage}
 		if last := t.last[id]; last != nil {
-			r.stats = calls.Since(&now, last)
+			r.stats = calls.Since(&now.stats, &last.stats)
+			r.coverage.Timed -= last.coverage.Timed
+			r.coverage.Counted -= last.coverage.Counted
 		}
 		if r.Group == nil || r.Rest == calls.None || r.Rest == calls.Others { // calls that are open become fewer
-			t.last[id] = &now
+			t.last[id] = now
 		}
 		if r.stats.Calls > 0 || r.stats.Returned > 0 {
 			rows = append(rows, r)

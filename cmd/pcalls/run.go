@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"ptools/internal/calls"
 	"ptools/internal/clean"
 	"ptools/internal/job"
+	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/usage"
 	"ptools/pctl"
@@ -40,7 +42,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	s := &session{config: cfg, stdout: stdout, stderr: stderr}
 	status := 0
-	if cfg.pid != 0 {
+	job.FetchDebug(ctx, "pcalls", stderr, cfg.command, cfg.pids)
+	if len(cfg.pids) > 0 {
 		err = s.running(ctx)
 	} else {
 		status, err = s.created(ctx)
@@ -93,21 +96,58 @@ func message(err error) string {
 type session struct {
 	*config
 	stdout, stderr io.Writer
-	process        *calls.Process
-	watch          *calls.Watch
+	parts          []*part
+	about          string // what lines are about that are said: one of several processes
+	said           map[string]bool
+	uncounted      int // processes of several that could not be counted
 }
 
-// say prints a line about the run on standard error.
+// A part of a session is the calls of one process.
+type part struct {
+	process *calls.Process
+	watch   *calls.Watch // nil with --list
+	name    string       // its number and what it is called
+	ended   <-chan struct{}
+}
+
+// say prints a line about the run on standard error. Of several processes that have the same one the first prints it.
 func (s *session) say(format string, args ...any) {
-	if !s.quiet {
-		fmt.Fprintf(s.stderr, "pcalls: %s\n", clean.Text(fmt.Sprintf(format, args...)))
+	text := fmt.Sprintf(format, args...)
+	if s.quiet || s.about != "" && s.said[text] {
+		return
 	}
+	if s.about != "" {
+		if s.said == nil {
+			s.said = map[string]bool{}
+		}
+		s.said[text] = true
+		text = s.about + ": " + text
+	}
+	fmt.Fprintf(s.stderr, "pcalls: %s\n", clean.Text(text))
 }
 
-// find looks for the functions in a process, and prints them with --list. Otherwise it makes the probes.
-func (s *session) find(pid int) error {
-	var err error
-	if s.process, err = calls.OpenProcess(pid); err != nil {
+// ofEach calls f for each process, about which lines are said meanwhile.
+func (s *session) ofEach(f func(*part)) {
+	for _, p := range s.parts {
+		if len(s.parts) > 1 {
+			s.about = "process " + p.name
+		}
+		f(p)
+	}
+	s.about = ""
+}
+
+// find looks for the functions in a process, and prints them with --list. Otherwise it makes the probes, and the process is a part of the session.
+func (s *session) find(pid int) (err error) {
+	p := &part{name: processName(pid)}
+	defer func() {
+		if err != nil {
+			p.close()
+		} else {
+			s.parts = append(s.parts, p)
+		}
+	}()
+	if p.process, err = calls.OpenProcess(pid); err != nil {
 		if errors.Is(err, syscall.ESRCH) {
 			err = pctl.ErrNoProcess
 		}
@@ -116,18 +156,18 @@ func (s *session) find(pid int) error {
 	spec := s.spec()
 	cost := s.measure(&spec)
 	defer cost()
-	found, err := s.process.Select(s.patterns, spec.Arguments())
+	found, err := p.process.Select(s.patterns, spec.Arguments())
 	if err != nil {
 		return fmt.Errorf("process %d: %w", pid, err)
 	}
-	if missed := found.Missed(); len(missed) > 0 {
-		return s.missed(found, missed[0])
+	if all := found.Missed(); len(all) > 0 {
+		return missed(p.process, &s.patterns[all[0]], found, all[0])
 	}
 	unmeasured := cost()
 	if s.list {
-		return s.printList(found, &spec, unmeasured)
+		return s.printList(p.process, found, &spec, unmeasured)
 	}
-	s.watch, err = found.Open(spec)
+	p.watch, err = found.Open(spec)
 	if wrong, ok := errors.AsType[*calls.ConditionError](err); ok {
 		return usage.Errorf("%w", wrong)
 	}
@@ -135,20 +175,55 @@ func (s *session) find(pid int) error {
 		return fmt.Errorf("process %d: %w%s", pid, err, reasons(found))
 	}
 	s.tellRefused(found)
-	s.tellUnmeasured(&spec, unmeasured)
-	return s.tellOften("")
+	s.tellUnmeasured(p.watch, &spec, unmeasured)
+	return s.tellOften(p.watch, "")
+}
+
+// findAll is find for each process. One that cannot be counted is an error if it is the only one; of several it is said, and the others are counted.
+func (s *session) findAll() error {
+	var first error
+	for _, pid := range s.pids {
+		if len(s.pids) > 1 {
+			s.about = "process " + processName(pid)
+		}
+		if err := s.find(pid); err != nil {
+			if first == nil {
+				first = err
+			}
+			if len(s.pids) > 1 {
+				s.uncounted++
+				fmt.Fprintf(s.stderr, "pcalls: %s\n", clean.Text(message(err)))
+			}
+		}
+	}
+	s.about = ""
+	if len(s.parts) == 0 && !s.list {
+		return first
+	}
+	return nil
+}
+
+// processName is the number and the name of a process. One that has ended has no name any more.
+func processName(pid int) string {
+	text := strconv.Itoa(pid)
+	if comm, err := procfs.ReadComm(pid, pid); err == nil {
+		text += " " + comm
+	}
+	return text
 }
 
 // missed is the error for a pattern, by its number, that names no function with code of its own.
-func (s *session) missed(found *calls.Selection, i int) error {
-	p := &s.patterns[i]
+func missed(process *calls.Process, p *calls.Pattern, found *calls.Selection, i int) error {
 	if err := found.LineError(i); err != nil {
 		return err
 	}
-	if in := s.process.OnlyInlined(p); len(in) > 0 {
+	if in := process.OnlyInlined(p); len(in) > 0 {
 		return fmt.Errorf("%s is only there where it was inlined, in %s: ask for these", p.Text, calls.FirstOf(in))
 	}
-	return s.process.NotFound(p)
+	if copies := process.InlinedCopies(p); len(copies) > 0 {
+		return fmt.Errorf("what %s names is only there where it was inlined: %s; ask for the functions around it", p.Text, copiesText(copies))
+	}
+	return process.NotFound(p)
 }
 
 // mostNamed bounds how many functions a message names.
@@ -189,14 +264,20 @@ func (s *session) tellRefused(found *calls.Selection) {
 
 // close lifts the probes.
 func (s *session) close() error {
-	var err error
-	if s.watch != nil {
-		err = s.watch.Close()
-		s.watch = nil
+	var errs []error
+	for _, p := range s.parts {
+		errs = append(errs, p.close())
 	}
-	if s.process != nil {
-		s.process.Close()
-		s.process = nil
+	s.parts = nil
+	return errors.Join(errs...)
+}
+
+func (p *part) close() (err error) {
+	if p.watch != nil {
+		err = p.watch.Close()
+	}
+	if p.process != nil {
+		p.process.Close()
 	}
 	return err
 }

@@ -44,7 +44,7 @@ func (s *session) print(rows []row, length time.Duration) error {
 	if s.json {
 		return s.printJSON(rows)
 	}
-	lifted := liftedOf(s.watch)
+	lifted := liftedOf(s.parts)
 	width, n := s.room(len(rows) + len(lifted))
 	more := lifted[:max(n-len(rows), 0)]
 	n = min(n, len(rows))
@@ -62,25 +62,65 @@ func (s *session) print(rows []row, length time.Duration) error {
 func (s *session) tellEnd(rows []row, shown string, length time.Duration) {
 	all := s.tellMissing(rows)
 	s.tellInlined()
-	functions := map[*calls.Target]bool{}
-	for i := range rows {
-		functions[rows[i].target] = true
+	functions := functionsOf(rows)
+	s.say("%s of %s in %s; %s%s looked at%s%s%s", counted(all, "call", "calls"), counted(uint64(len(functions)), "function", "functions"), duration(length),
+		shown, counted(uint64(lookedAt(s.parts)), "was", "were"), inAll(s.parts), stepped(rows), taken(s.parts, length))
+}
+
+// lookedAt returns how many functions were looked at.
+func lookedAt(parts []*part) (n int) {
+	for _, p := range parts {
+		n += len(p.watch.Targets)
 	}
-	s.say("%s of %s in %s; %s%s looked at%s%s", counted(all, "call", "calls"), counted(uint64(len(functions)), "function", "functions"), duration(length),
-		shown, counted(uint64(len(s.watch.Targets)), "was", "were"), stepped(rows), taken(s.watch, length))
+	return n
+}
+
+// inAll says that there are several processes.
+func inAll(parts []*part) string {
+	if len(parts) == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" in %d processes", len(parts))
 }
 
 // fewInlined is with how many functions copies that were inlined are looked for after the counting.
 const fewInlined = 4
 
-// tellInlined says which functions have copies whose calls are not counted. With many it would take long.
+// copiesText names some functions that were inlined.
+func copiesText(copies []calls.Copy) string {
+	var texts []string
+	for _, c := range copies {
+		texts = append(texts, c.Name+" in "+c.In)
+	}
+	return calls.FirstOf(texts)
+}
+
+// tellInlined says which functions that were asked for have copies whose calls are not counted. Those of single functions are not looked for if they
+// are many: it would take long.
 func (s *session) tellInlined() {
-	if len(s.watch.Targets) > fewInlined || s.quiet {
+	if s.quiet {
 		return
 	}
-	for i := range s.watch.Targets {
-		t := &s.watch.Targets[i]
-		if in := s.process.Inlined(t); len(in) > 0 {
+	p := s.parts[0] // of others that are the same program it would be the same
+	said := map[string]bool{}
+	for i := range s.patterns {
+		copies := p.process.InlinedCopies(&s.patterns[i])
+		for _, c := range copies {
+			said[c.Name] = true
+		}
+		if len(copies) > 0 {
+			s.say("%s also names functions that were inlined: calls there are not counted (%s)", s.patterns[i].Text, copiesText(copies))
+		}
+	}
+	if len(p.watch.Targets) > fewInlined {
+		return
+	}
+	for i := range p.watch.Targets {
+		t := &p.watch.Targets[i]
+		if said[t.Name] {
+			continue
+		}
+		if in := p.process.Inlined(t); len(in) > 0 {
 			s.say("%s was also inlined, in %s: calls there are not counted", t.Name, calls.FirstOf(in))
 		}
 	}
@@ -147,11 +187,11 @@ func counted(n uint64, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-func (s *session) shown(n, all int) string {
+func (c *config) shown(n, all int) string {
 	switch {
 	case n == all:
 		return ""
-	case s.by != nil && !s.save.implied:
+	case c.perProcess || c.by != nil && !c.save.implied:
 		return fmt.Sprintf("%d of %d lines are shown, ", n, all)
 	}
 	return fmt.Sprintf("%d are shown, ", n)
@@ -163,7 +203,11 @@ const clear = "\x1b[H\x1b[2J"
 // show prints the table of a second.
 func (t *table) show(rows []row, length time.Duration) error {
 	width, n := t.s.room(len(rows))
-	head := fmt.Sprintf("%s  process %d: %d functions called\n", time.Now().Format(time.TimeOnly), t.s.pid, len(rows))
+	of := "process " + t.s.parts[0].name
+	if n := len(t.s.parts); n > 1 {
+		of = fmt.Sprintf("%d processes", n)
+	}
+	head := fmt.Sprintf("%s  %s: %d functions called\n", time.Now().Format(time.TimeOnly), clean.Text(of), len(functionsOf(rows)))
 	if width > 0 {
 		head = clear + head
 	}
@@ -184,13 +228,13 @@ func (s *session) printRows(rows []row, length time.Duration, width int, head st
 	}
 	names := s.nameWidth(rows)
 	line += "  FUNCTION"
-	if s.by != nil && !s.by.Stack() {
-		line = fmt.Sprintf("%s%*s  %s", line, names-len("FUNCTION"), "", strings.ToUpper(clean.Text(s.by.Text)))
+	if key := s.keyName(); key != "" {
+		line = fmt.Sprintf("%s%*s  %s", line, names-len("FUNCTION"), "", strings.ToUpper(clean.Text(key)))
 	}
 	fmt.Fprintln(w, line)
 	for i := range rows {
 		r := &rows[i]
-		line := fmt.Sprintf("%10d %9s", r.stats.Calls, rate(r.stats.Calls, r.counting(length, s.top)))
+		line := fmt.Sprintf("%10d %9s", r.stats.Calls, r.rate(length))
 		for _, q := range []float64{.5, .9, .99} {
 			line += fmt.Sprintf(" %8s", r.time(calls.Quantile(&r.stats, q)))
 		}
@@ -205,7 +249,7 @@ func (s *session) printRows(rows []row, length time.Duration, width int, head st
 		if key := clean.Text(r.key()); key != "" {
 			name = fmt.Sprintf("%-*s  %s", names, fit.Cut(name, names), key)
 		}
-		name += r.partly()
+		name += r.partly(length)
 		if width > 0 {
 			name = fit.Cut(name, max(width-len(line)-2, 8))
 		}
@@ -235,7 +279,7 @@ func (s *session) writeStack(w *bufio.Writer, r *row) {
 	if r.Group == nil || !s.by.Stack() || r.Rest != calls.None {
 		return
 	}
-	for i, f := range s.watch.Frames(r.Stack) {
+	for i, f := range r.watch.Frames(r.Stack) {
 		w.WriteString(frameText(i, &f))
 	}
 	w.WriteString(cutText(r.Cut))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,9 +88,13 @@ func (s *session) branches(nodes []*calls.Node, path []string) (all []branch) {
 // printTree prints a tree. rows are the functions.
 func (s *session) printTree(nodes []*calls.Node, rows []row, length time.Duration) error {
 	all := s.branches(nodes, nil)
+	of := map[*calls.Target]*row{}
+	for i := range rows {
+		of[rows[i].target] = &rows[i]
+	}
 	width, n := s.room(len(all))
 	if s.json {
-		return s.printTreeJSON(all[:n])
+		return s.printTreeJSON(all[:n], of)
 	}
 	w := bufio.NewWriter(s.stdout)
 	fmt.Fprintf(w, "%10s %8s %8s %8s %8s %8s  %s\n", "CALLS", "TOTAL", "SELF", "P50", "P99", "MAX", "FUNCTION")
@@ -100,6 +105,9 @@ func (s *session) printTree(nodes []*calls.Node, rows []row, length time.Duratio
 		name := clean.Text(b.path[len(b.path)-1])
 		if b.Rest == calls.NoStack {
 			name += " (" + string(b.Rest) + ")"
+		}
+		if r := of[b.Target]; r != nil {
+			name += r.partly(length)
 		}
 		if width > 0 {
 			name = fit.Cut(name, max(width-len(line), 8))
@@ -113,11 +121,15 @@ func (s *session) printTree(nodes []*calls.Node, rows []row, length time.Duratio
 	if n < len(all) {
 		shown = fmt.Sprintf("%d of %d lines are shown, ", n, len(all))
 	}
-	if full := s.watch.Full(); full > 0 {
+	watch := s.parts[0].watch
+	if full := watch.Full(); full > 0 {
 		s.say("%s in (%s): there is room for %d paths", counted(full, "call is", "calls are"), calls.NoStack, perfevent.MostGroups)
 	}
-	if cut := s.watch.Cut(); cut > 0 {
+	if cut := watch.Cut(); cut > 0 {
 		s.say("%s stacks that are cut, and below (%s): the time of callers without callees may have theirs", counted(cut, "call has", "calls have"), calls.CutStack)
+	}
+	if slices.ContainsFunc(rows, func(r row) bool { return r.coverage.Partly }) {
+		s.say("some functions were counted for a part of the time: the time of their callers without callees has that of calls which were not seen")
 	}
 	s.tellEnd(rows, shown, length)
 	return nil
@@ -140,7 +152,7 @@ func (b *branch) self() string {
 }
 
 // printTreeJSON prints an object a line.
-func (s *session) printTreeJSON(all []branch) error {
+func (s *session) printTreeJSON(all []branch, of map[*calls.Target]*row) error {
 	w := bufio.NewWriter(s.stdout)
 	for i := range all {
 		b := &all[i]
@@ -150,6 +162,9 @@ func (s *session) printTreeJSON(all []branch) error {
 		r := row{target: b.Target, stats: b.Stats}
 		j := jsonStats(&r)
 		j.Path, j.Rest = b.path, string(b.Rest)
+		if whole := of[b.Target]; whole != nil {
+			j.jsonCoverage = coverageJSON(&whole.coverage)
+		}
 		if self := int64(b.Self); b.Returned > 0 && b.self() != "-" {
 			j.Self = &self
 		}

@@ -107,6 +107,8 @@ func TestConditions(t *testing.T) {
 		{"ints(h > 0 || j == 10)", 0},
 		{"ints(h > 0 || j == -10)", 1},
 		{"ints(-2 < a && 0 > a && a < b && c > j)", 1},
+		{"ints(g % 4 == -3 && h % 8 == 0 && f % 1000 == 535 && $6 % 2)", 1},
+		{"ints(g % 4 == 1 || h % 8)", 0},
 		{"flags(yes && !no && letter == 120)", 1},
 		{"colors(c == RED && s == LARGE)", 1},
 		{"colors(c == BLUE)", 0},

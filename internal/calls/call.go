@@ -3,6 +3,7 @@ package calls
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"ptools/internal/elfsym"
@@ -15,13 +16,15 @@ type CallReports = perfevent.CallReports
 // A Call is a call that was reported.
 type Call struct {
 	*Target
-	TID    int
-	Length time.Duration
-	End    time.Time
-	Begun  bool   // its end is not seen: it has only begun, at End
-	Tail   bool   // it ended by a jump to another function, which returns in its place
-	Args   string // "n=1, s=\"text\"": empty unless values were asked for
-	Result string // "?" if it is not known
+	TID int
+	// Goroutine is its number; 0: not known, or none.
+	Goroutine uint64
+	Length    time.Duration
+	End       time.Time
+	Begun     bool   // its end is not seen: it has only begun, at End
+	Tail      bool   // it ended by a jump to another function, which returns in its place
+	Args      string // "n=1, s=\"text\"": empty unless values were asked for
+	Result    string // "?" if it is not known
 	// Arguments and Results are the same one by one.
 	Arguments, Results []Value
 	Stack              []Frame
@@ -49,7 +52,7 @@ func (w *Watch) ReportsUpTo(most int, tell func(*Call)) {
 				w.groups.add(w, c, r)
 				return
 			}
-			c.Begun, c.Tail = v.Begun(), v.Tail()
+			c.Begun, c.Tail, c.Goroutine = v.Begun(), v.Tail(), v.GoroutineNumber()
 			if c.layout != nil && w.spec.Values {
 				c.describe(v, constants{w.space})
 			}
@@ -78,6 +81,14 @@ func (c *Call) describe(v *perfevent.CallValues, fixed constants) {
 
 // describe finds the layouts of functions whose values are asked for, or that have a condition.
 func (s *Selection) describe(spec *Spec) error {
+	if of := spec.By != nil && spec.By.kind == byGoroutine; of || spec.Each || spec.Least > 0 {
+		if err := s.findNumbers(); err != nil && of {
+			return fmt.Errorf("by goroutine: %w", err)
+		}
+		if !of && slices.ContainsFunc(s.Targets, func(t Target) bool { return t.goid != 0 }) {
+			spec.Caller = perfevent.ByGoroutine
+		}
+	}
 	for i := range s.Targets {
 		t := &s.Targets[i]
 		if t.Err != nil {
@@ -90,7 +101,9 @@ func (s *Selection) describe(spec *Spec) error {
 			return err
 		}
 		var err error
-		if spec.By.inKernel() {
+		if spec.By != nil && spec.By.kind == byGoroutine {
+			t.by = t.byGoroutine()
+		} else if spec.By.inKernel() {
 			if t.by, err = t.layout.key(spec.By); err != nil {
 				return &ConditionError{"--by", t.Name, err}
 			}

@@ -3,6 +3,7 @@ package calls
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,7 @@ type operand struct {
 	minus  bool
 	text   string
 	path   []string // an argument's name or $N, and members
+	modulo int32    // of a path: the remainder is meant; 0: the value itself
 }
 
 type operandKind uint8
@@ -122,14 +124,14 @@ func (p *conditionParser) one() (*Condition, error) {
 	}
 	c := &Condition{op: perfevent.NotEqual, right: operand{kind: numberOperand}}
 	var err error
-	if c.left, err = p.operand(); err != nil {
+	if c.left, err = p.value(); err != nil {
 		return nil, err
 	}
 	for _, comparison := range comparisons {
 		if p.take(comparison.text) {
 			p.compares = true
 			c.op = comparison.op
-			c.right, err = p.operand()
+			c.right, err = p.value()
 			break
 		}
 	}
@@ -155,6 +157,21 @@ func turned(op perfevent.Op) perfevent.Op {
 		return perfevent.LessEqual
 	}
 	return op
+}
+
+// value reads an operand, or the remainder of one.
+func (p *conditionParser) value() (operand, error) {
+	o, err := p.operand()
+	if err != nil || o.kind != pathOperand || !p.take("%") {
+		return o, err
+	}
+	p.compares = true
+	n, err := p.number()
+	if err == nil && (n.minus || n.number == 0 || n.number > math.MaxInt32) {
+		err = errors.New("% wants a number from 1 to 2147483647")
+	}
+	o.modulo = int32(n.number)
+	return o, err
 }
 
 // operand reads a number, a text or a path.

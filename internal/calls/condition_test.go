@@ -32,7 +32,8 @@ func TestParametersOrCondition(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"f(r->id % 50 == 0)": `"% 50 == 0" is not expected there`, "f(a = 3)": "not expected", "f(a +1 == 2)": "not expected", "f($1 % 2)": "not expected",
+		"f(r->id / 50 == 0)": `"/ 50 == 0" is not expected there`, "f(a = 3)": "not expected", "f(a +1 == 2)": "not expected", "f($1 % 0)": "% wants a number",
+		"f(a % -2 == 0)": "% wants a number",
 	} {
 		if p, err := ParsePattern(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v, want %s", text, p.Condition, err, want)

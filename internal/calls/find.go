@@ -119,6 +119,7 @@ func (s *search) finish() {
 	compareRange := func(a, b Range) int { return compare(a.Start, b.Start) }
 	slices.SortFunc(s.cold, compareRange)
 	slices.SortFunc(s.found, func(a, b Found) int { return compareRange(a.Range, b.Range) })
+	code := &blocks{Code: s.file}
 	for i := range s.found {
 		f := &s.found[i]
 		if f.Err != nil {
@@ -128,7 +129,7 @@ func (s *search) finish() {
 		if parts := s.apart[f.Raw]; len(parts) == 1 && f.Lands {
 			f.Apart = parts
 		}
-		f.Plan, f.Err = MakePlan(s.file, &f.Function)
+		f.Plan, f.Err = MakePlan(code, &f.Function)
 	}
 }
 

@@ -114,7 +114,7 @@ func (w *Watch) Groups() []Group {
 		text := w.keyText(t, &met)
 		id := strconv.Itoa(t.number) + " " + text
 		if n, ok := seen[id]; ok { // another place of the same caller
-			merge(&all[n].Stats, &s)
+			Merge(&all[n].Stats, &s)
 			continue
 		}
 		seen[id] = len(all)
@@ -150,7 +150,7 @@ func Whole(groups []Group) map[*Target]*Stats {
 			s = &Stats{}
 			all[groups[i].Target] = s
 		}
-		merge(s, &groups[i].Stats)
+		Merge(s, &groups[i].Stats)
 	}
 	return all
 }

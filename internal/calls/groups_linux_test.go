@@ -83,6 +83,7 @@ func TestGroups(t *testing.T) {
 		goes: {
 			{"who", "who", "amount", "main.pay"},
 			{"name", "it.name", "it.ids.len", "main.pay"},
+			{"goroutine", "goroutine", "amount", "main.pay"},
 			{"error", "return.2", "return.1", "main.pay"},
 		},
 	} {
@@ -142,8 +143,8 @@ func TestGroupsByStack(t *testing.T) {
 			s = &Stats{}
 			sums[frames[1].Func] = s
 		}
-		merge(s, &g.Stats)
-		merge(&whole, &g.Stats)
+		Merge(s, &g.Stats)
+		Merge(&whole, &g.Stats)
 	}
 	for _, name := range []string{"first", "second"} {
 		s := sums[name]

@@ -9,7 +9,7 @@ import (
 )
 
 // While calls are counted, a goroutine looks what the probes take of the target. If that is more than the limit, probes of the functions that
-// take most are lifted.
+// take most are lifted. It also has the windows of functions that are called too often (windows.go), and gives probes back (raise.go).
 
 const (
 	guardEvery  = 25 * time.Millisecond
@@ -19,18 +19,22 @@ const (
 // A guard keeps what the probes take of the target below a limit.
 type guard struct {
 	begun   time.Time
+	length  time.Duration  // of the counting, when it has ended
 	earlier time.Duration  // what the probes had taken then
 	stop    chan struct{}  // closed to end the goroutine; nil: there is none
 	running sync.WaitGroup // it
 
 	from time.Time            // of the window
-	last []perfevent.CallHits // of each function, at that time
+	hits []perfevent.CallHits // of each function, at that time
 
 	expected float64 // what timing all would take, in processors
+	standing float64 // what the probes took in the last window, but those of functions that have windows of their own
+	last     openWindow
+	raising
 
 	mu       sync.Mutex
-	coverage []Coverage // of each function, by its number
-	changed  []*Target  // whose levels have changed since Changed was called
+	coverage []cover   // of each function, by its number
+	changed  []*Target // whose levels have changed since Changed was called
 	err      error
 }
 
@@ -42,11 +46,15 @@ func (w *Watch) Coverage(t *Target) Coverage {
 	if t.number < 0 || t.number >= len(g.coverage) {
 		return Coverage{}
 	}
-	return g.coverage[t.number]
+	now := g.length
+	if now == 0 && !g.begun.IsZero() {
+		now = time.Since(g.begun)
+	}
+	return g.coverage[t.number].upTo(now)
 }
 
-// Changed returns the functions whose probes were lifted since it was called last, because they took too much of the target's time. With an error
-// nothing is counted any more.
+// Changed returns the functions whose levels have changed since it was called last: their probes took too much of the target's time, or, if the
+// level is Timed, do so no more. With an error nothing is counted any more.
 func (w *Watch) Changed() ([]*Target, error) {
 	g := &w.guard
 	g.mu.Lock()
@@ -56,37 +64,41 @@ func (w *Watch) Changed() ([]*Target, error) {
 	return changed, g.err
 }
 
-// set changes levels, at a time since Begin. It reports whether any was changed.
+// set changes levels to such that take less, at a time since Begin. It reports whether any was changed.
 func (g *guard) set(w *Watch, loads []load, levels map[int]Level, at time.Duration) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	before := len(g.changed)
+	any := false
 	for _, l := range loads {
-		c := &g.coverage[l.number]
-		level := levels[l.number]
+		c, level := &g.coverage[l.number], levels[l.number]
 		if level <= c.Level {
 			continue
 		}
-		if c.Level == Timed {
-			c.Timed = at
-		}
-		if level == Off {
-			c.Counted = at
-		}
-		c.Level, c.Rate = level, l.rate
-		g.changed = append(g.changed, w.numbered[l.number])
+		any = true
+		g.lowered(c, at)
+		c.set(level, l.rate, at)
+		g.change(w.numbered[l.number])
 	}
-	return len(g.changed) > before
+	return any
+}
+
+// change notes that the level of a function has changed.
+func (g *guard) change(t *Target) {
+	if !slices.Contains(g.changed, t) {
+		g.changed = append(g.changed, t)
+	}
 }
 
 // watch starts the goroutine, if there is a limit. End ends it, and waits for it.
 func (g *guard) watch(w *Watch) {
+	g.mu.Lock()
 	g.begun, g.earlier = time.Now(), w.hitCost()
+	g.mu.Unlock()
 	if w.spec.Limit == 0 {
 		return
 	}
 	g.stop = make(chan struct{})
-	g.last = make([]perfevent.CallHits, len(w.numbered))
+	g.hits = make([]perfevent.CallHits, len(w.numbered))
 	g.window(w, g.begun)
 	g.running.Go(func() {
 		tick := time.NewTicker(guardEvery)
@@ -99,6 +111,7 @@ func (g *guard) watch(w *Watch) {
 				if !g.look(w) {
 					return
 				}
+				g.open(w)
 			}
 		}
 	})
@@ -111,30 +124,40 @@ func (g *guard) end() {
 		g.running.Wait()
 		g.stop = nil
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.length == 0 && !g.begun.IsZero() {
+		g.length = time.Since(g.begun)
+	}
 }
 
 // window begins a window.
 func (g *guard) window(w *Watch, now time.Time) {
 	g.from = now
-	for i := range g.last {
-		g.last[i] = w.kernel.Hits(i)
+	for i := range g.hits {
+		g.hits[i] = w.kernel.Hits(i)
 	}
 }
 
-// look lifts probes if they take too much. It returns false if nothing is counted any more.
+// look lifts probes if they take too much, and gives others back. It returns false if nothing is counted any more.
 func (g *guard) look(w *Watch) bool {
 	now := time.Now()
 	loads, spent := g.loads(w, now.Sub(g.from).Seconds())
-	if spent <= w.spec.Limit*guardWindow.Seconds() {
-		if now.Sub(g.from) >= guardWindow {
-			g.window(w, now)
-		}
-		return true
-	}
 	share := spent / now.Sub(g.from).Seconds()
-	if !g.set(w, loads, choose(loads, w.spec.Limit*faster(share)), now.Sub(g.begun)) {
-		g.window(w, now)
+	switch {
+	case spent > w.spec.Limit*guardWindow.Seconds():
+		if !g.set(w, loads, choose(loads, w.spec.Limit*faster(share)), now.Sub(g.begun)) {
+			g.window(w, now)
+			return true
+		}
+	case now.Sub(g.from) < guardWindow:
 		return true
+	default:
+		g.standing = share
+		g.window(w, now)
+		if !g.raise(w, loads, now) {
+			return true
+		}
 	}
 	if err := g.replant(w); err != nil {
 		g.mu.Lock()
@@ -171,18 +194,18 @@ func (g *guard) replant(w *Watch) error {
 func (g *guard) loads(w *Watch, length float64) (loads []load, spent float64) {
 	for i, t := range w.numbered {
 		level := w.Coverage(t).Level
-		if t.Err != nil || level == Off {
+		if t.Err != nil || level >= Windowed {
 			continue
 		}
-		took := w.spec.Cost.Of(w.kernel.Hits(i).Since(g.last[i])).Seconds()
+		took := w.spec.Cost.Of(w.kernel.Hits(i).Since(g.hits[i])).Seconds()
 		spent += took
-		counted, more := t.callCost(w.spec.Cost)
-		if level == Counted {
-			more = 0
+		counted, more := w.callCost(t)
+		each := counted
+		if level == Timed {
+			each += more
 		}
-		each := (counted + more).Seconds()
-		share := took / length
-		loads = append(loads, load{number: i, timed: share, counted: share * counted.Seconds() / each, rate: share / each, least: level})
+		rate := took / length / each.Seconds()
+		loads = append(loads, load{number: i, timed: rate * (counted + more).Seconds(), counted: rate * counted.Seconds(), rate: rate, least: level})
 	}
 	return loads, spent
 }
@@ -204,11 +227,11 @@ func (w *Watch) hitCost() (taken time.Duration) {
 	return taken
 }
 
-// Lifted returns the functions that have no probe because they are called too often, those that are called most often first.
+// Lifted returns the functions none of whose calls was counted because they are called too often, those that are called most often first.
 func (w *Watch) Lifted() []*Target {
 	var lifted []*Target
 	for _, t := range w.numbered {
-		if w.Coverage(t).Level == Off {
+		if c := w.Coverage(t); c.Level >= Windowed && c.Counted == 0 {
 			lifted = append(lifted, t)
 		}
 	}

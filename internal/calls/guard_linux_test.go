@@ -28,7 +28,7 @@ func TestBecomesHot(t *testing.T) {
 	}
 	target.WaitFor("calls", func() bool { s, _ := read("cold"); return s.Returned > 3 })
 	fmt.Fprintln(target.Stdin)
-	target.WaitFor("hot to have no probe", func() bool { _, c := read("hot"); return c.Level == Off })
+	target.WaitFor("hot to have no probe", func() bool { _, c := read("hot"); return c.Level == Windowed })
 	hot, coverage := read("hot")
 	if hot.Calls == 0 || coverage.Timed == 0 || coverage.Counted < coverage.Timed || coverage.Rate < 1000 {
 		t.Errorf("hot: %d calls, %+v", hot.Calls, coverage)

@@ -23,6 +23,7 @@ const (
 	byArgument keyKind = iota
 	byReturn
 	byThread
+	byGoroutine
 	byCaller
 	byStack
 	byPath
@@ -37,12 +38,15 @@ func ByPath() *Key { return &Key{Text: "path", kind: byPath} }
 // resultName begins the path of a result.
 const resultName = "return"
 
-// ParseKey reads a key: an argument or a member of one, return, thread, caller or stack.
+// ParseKey reads a key: an argument or a member of one, return, thread, goroutine, caller or stack.
 func ParseKey(text string) (*Key, error) {
 	k := &Key{Text: text}
 	switch text {
 	case "thread":
 		k.kind = byThread
+		return k, nil
+	case "goroutine":
+		k.kind = byGoroutine
 		return k, nil
 	case "caller":
 		k.kind = byCaller
@@ -85,8 +89,9 @@ func (k *Key) inKernel() bool { return k != nil && !k.Stack() }
 
 // A resolvedKey is the key of a function.
 type resolvedKey struct {
-	kernel *perfevent.CallKey
-	typ    *elfsym.Type // of the value; nil: not known
+	kernel    *perfevent.CallKey
+	typ       *elfsym.Type // of the value; nil: not known
+	goroutine bool         // the value is its number
 }
 
 // key finds out what the key of a function is.
@@ -113,7 +118,7 @@ func (l *layout) key(k *Key) (*resolvedKey, error) {
 	} else if err == nil {
 		kernel.Value, err = v.operand()
 	}
-	return &resolvedKey{kernel, v.typ}, err
+	return &resolvedKey{kernel: kernel, typ: v.typ}, err
 }
 
 // value follows a path that begins with an argument, or with return.
@@ -169,6 +174,8 @@ func (t *Target) keyText(g *perfevent.CallGroup) string {
 	switch {
 	case g.Unknown:
 		return unknown
+	case t.by.goroutine:
+		return goroutineName(g.Number)
 	case t.by.kernel.Kind == perfevent.KeyText:
 		return quote(g.Text[:min(g.Length, perfevent.MostKeyText)], g.Length > perfevent.MostKeyText)
 	case typ == nil && g.Number < largestSmall || typ == nil && int64(g.Number) < 0 && int64(g.Number) > -4096:

@@ -10,17 +10,47 @@ import (
 type Level uint8
 
 const (
-	Timed   Level = iota // they are counted and timed
-	Counted              // they are counted
-	Off                  // nothing; there is no probe
+	Timed    Level = iota // they are counted and timed
+	Counted               // they are counted
+	Windowed              // they are counted and timed for some milliseconds now and then
+	Off                   // nothing; there is no probe
 )
 
 // A Coverage says how much of a function's calls was seen, where its probes would take too much of the target's time.
 type Coverage struct {
 	Level
-	Rate float64 // calls a second, when the level was chosen
-	// How long the calls were timed and counted, from Begin on. They mean something only where the level says that it was not to the end.
+	Rate float64 // calls a second, when the level was chosen, or of all windows
+	// How long the calls were timed and counted, from Begin on.
 	Timed, Counted time.Duration
+	Partly         bool // they were not timed all the time
+}
+
+// cover is the coverage of a function while it changes.
+type cover struct {
+	Coverage
+	from    time.Duration // when the level was chosen
+	windows time.Duration // how long all windows were
+	share   float64       // what timing it would take, in processors, when it was looked at last
+	calm    int           // how often that was little, since it was not
+	raised  bool          // it has got its probes back
+}
+
+// upTo returns the coverage at a time since Begin.
+func (c *cover) upTo(now time.Duration) Coverage {
+	all := c.Coverage
+	if c.Level <= Counted {
+		all.Counted += now - c.from
+	}
+	if c.Level == Timed {
+		all.Timed += now - c.from
+	}
+	return all
+}
+
+// set changes the level.
+func (c *cover) set(level Level, rate float64, now time.Duration) {
+	c.Coverage = c.upTo(now)
+	c.Level, c.Rate, c.Partly, c.from, c.calm = level, rate, true, now, 0
 }
 
 // A load is what the probes of a function take of the target, in processors.
@@ -33,6 +63,7 @@ type load struct {
 }
 
 // choose returns the levels of functions so that their probes together take no more than the limit. The functions that take least are chosen first.
+// The others have windows.
 func choose(loads []load, limit float64) map[int]Level {
 	levels := map[int]Level{}
 	slices.SortFunc(loads, func(a, b load) int { return cmp.Or(cmp.Compare(a.timed, b.timed), cmp.Compare(a.number, b.number)) })
@@ -45,7 +76,7 @@ func choose(loads []load, limit float64) map[int]Level {
 			levels[l.number] = Counted
 			limit -= l.counted
 		default:
-			levels[l.number] = Off
+			levels[l.number] = max(Windowed, l.least)
 		}
 	}
 	return levels

@@ -131,11 +131,11 @@ func NamesOf(raw string) Names {
 			break
 		}
 		add(elfsym.Demangled(raw))
-		plain := demangle.Filter(raw, demangle.NoParams, demangle.NoTemplateParams, demangle.NoClones)
+		plain := elfsym.DemangledAs(raw, demangle.NoParams, demangle.NoTemplateParams, demangle.NoClones)
 		add(plain)
 		base := plain[strings.LastIndexByte(plain, ':')+1:]
 		add(base)
-		if whole := demangle.Filter(raw, demangle.NoTemplateParams, demangle.NoClones); strings.HasPrefix(whole, plain+"(") {
+		if whole := elfsym.DemangledAs(raw, demangle.NoTemplateParams, demangle.NoClones); strings.HasPrefix(whole, plain+"(") {
 			add(whole)
 			add(base + whole[len(plain):])
 		}
@@ -165,6 +165,9 @@ func (p *Pattern) Matches(names *Names) bool {
 	}
 	return false
 }
+
+// plainName reports whether the pattern is a name, and nothing that may mean many functions.
+func (p *Pattern) plainName() bool { return p.line == nil && !strings.ContainsAny(p.function, "*?") }
 
 // glob reports whether a text matches a pattern as a whole. A star is tried for ever longer texts; an earlier one need
 // not be tried again when a later one has been reached.

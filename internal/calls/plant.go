@@ -27,7 +27,7 @@ func (w *Watch) prepare(o *handle.Object, targets []Target) error {
 		return fmt.Errorf("%s: %w", o.Path, err)
 	}
 	p := probedText{file: file}
-	text := textOf{mem: w.memory, o: o, maps: m}
+	text := textOf{mem: w.memory, o: o, maps: m, file: blocks{Code: o.File}}
 	for i := range targets {
 		t := &targets[i]
 		if t.Err != nil {
@@ -40,9 +40,8 @@ func (w *Watch) prepare(o *handle.Object, targets []Target) error {
 		if t.Err = err; err != nil {
 			continue
 		}
-		if t.layout != nil {
-			w.kernel.Copy(t.number, &t.layout.copies)
-		}
+		copies := t.copies()
+		w.kernel.Copy(t.number, &copies)
 		entry := t.place(o, &t.Plan.Entry)
 		entry.Condition = condition
 		if w.spec.Each && (t.Plan.Whole != nil || t.Plan.Entry.Tail) {
@@ -73,7 +72,7 @@ func (w *Watch) plant() (refusedEnds, refused map[int]error) {
 			switch w.Coverage(w.numbered[entry.Function]).Level {
 			case Counted:
 				entry.Mode = perfevent.CallCounted
-			case Off:
+			case Windowed, Off:
 				continue
 			}
 			entries = append(entries, entry)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 
 	"ptools/internal/elfsym"
@@ -61,6 +60,9 @@ func why(pid int, err error) error {
 func OpenShared(pid int, files *elfsym.Cache) (*Process, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, fmt.Errorf("calls cannot be counted on %s yet: %w", runtime.GOARCH, errors.ErrUnsupported)
+	}
+	if err := procfs.CheckOwn(); err != nil {
+		return nil, fmt.Errorf("%w (mount that of our own: mount -t proc proc /proc, or unshare --mount-proc)", err)
 	}
 	p := &Process{PID: pid}
 	var err error
@@ -128,24 +130,6 @@ func (p *Process) Similar(pattern *Pattern) []string {
 	return p.space.Near("", strings.Trim(pattern.function, "*?"), most)
 }
 
-// OnlyInlined returns the functions that those which the pattern names were inlined into. It is about names without * and ?.
-func (p *Process) OnlyInlined(pattern *Pattern) (in []string) {
-	if strings.ContainsAny(pattern.function, "*?") {
-		return nil
-	}
-	for _, o := range p.space.Objects() {
-		if o.File == nil || !pattern.In(o.Path, o.Path == p.main) {
-			continue
-		}
-		for _, name := range o.File.InlinedIn(pattern.function) {
-			if !slices.Contains(in, name) {
-				in = append(in, name)
-			}
-		}
-	}
-	return in
-}
-
 // Object returns the object that the pattern names, of several the first, and whether it tells the names of exported functions at most.
 // Without a name it is the program. It returns false if no such object is mapped.
 func (p *Process) Object(pattern *Pattern) (path string, stripped, ok bool) {
@@ -156,9 +140,6 @@ func (p *Process) Object(pattern *Pattern) (path string, stripped, ok bool) {
 	}
 	return "", false, false
 }
-
-// Inlined returns the functions that a target was inlined into.
-func (p *Process) Inlined(t *Target) []string { return t.file.InlinedIn(t.Raw) }
 
 // Current reports whether the process still executes the program that it did when it was opened. Calls of another are not
 // counted.

@@ -24,12 +24,16 @@ func (l *layout) resolve(c *Condition) (*perfevent.Condition, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.right.kind == textOperand && c.left.modulo > 0 {
+		return nil, fmt.Errorf("%s: a remainder is no text", left.name)
+	}
 	if c.right.kind == textOperand {
 		return k, left.compareText(k, c.right.text)
 	}
 	if k.Left, err = left.operand(); err != nil {
 		return nil, err
 	}
+	k.Left.Modulo = c.left.modulo
 	k.Signed = k.Left.Signed || c.right.minus
 	switch c.right.kind {
 	case numberOperand:
@@ -50,6 +54,7 @@ func (l *layout) resolve(c *Condition) (*perfevent.Condition, error) {
 		if err != nil {
 			return nil, err
 		}
+		o.Modulo = c.right.modulo
 		k.Right, k.Signed = &o, k.Left.Signed || o.Signed
 		// As signed ones, all numbers but large ones without a sign are what they are.
 		for _, side := range []*perfevent.Operand{&k.Left, &o} {

@@ -56,8 +56,8 @@ func Since(s, old *Stats) Stats {
 	return d
 }
 
-// merge adds the calls of another key that has the same text.
-func merge(s, o *Stats) {
+// Merge adds calls to statistics.
+func Merge(s, o *Stats) {
 	s.Calls, s.Returned, s.Tails = s.Calls+o.Calls, s.Returned+o.Returned, s.Tails+o.Tails
 	s.Left, s.Untimed, s.Unseen, s.Sum = s.Left+o.Left, s.Untimed+o.Untimed, s.Unseen+o.Unseen, s.Sum+o.Sum
 	s.Max = max(s.Max, o.Max)

@@ -88,7 +88,7 @@ func (s *survey) put(path string, entries []perfevent.CallPlace) standing {
 
 // off reports whether a function is to have no probe.
 func (s *survey) off(p perfevent.CallPlace) bool {
-	return s.Coverage(s.numbered[p.Function]).Level == Off
+	return s.Coverage(s.numbered[p.Function]).Level >= Windowed
 }
 
 // liftHot lifts probes, and reports that, if a function among theirs is to have none.
@@ -147,7 +147,7 @@ func (s *survey) look(groups []standing, window, most time.Duration) (loads []lo
 	for function, h := range before {
 		h = s.kernel.Hits(function).Since(h)
 		rate := float64(h.Emulated+h.Stepped) / length
-		counted, more := s.numbered[function].callCost(s.spec.Cost)
+		counted, more := s.callCost(s.numbered[function])
 		loads = append(loads, load{number: function, counted: rate * counted.Seconds(), timed: rate * (counted + more).Seconds(), rate: rate})
 		share += rate * counted.Seconds()
 	}

@@ -41,6 +41,7 @@ type textOf struct {
 	o      *handle.Object
 	maps   []procfs.Map
 	blocks map[uint64][]byte // of the text in memory, by their addresses
+	file   blocks
 }
 
 // textBlock is how much of the text is read at once. Each read takes a while: a process's memory may be slow to answer.
@@ -84,7 +85,7 @@ func (t *textOf) check(f *Found) error {
 		}
 		n := min(mostText, t.maps[i].End-addr, f.span(p.Addr))
 		text, file := make([]byte, n), make([]byte, n)
-		if !t.o.File.ReadAddr(file, p.Addr) {
+		if !t.file.ReadAddr(file, p.Addr) {
 			return ErrUnread
 		}
 		if err := t.read(text, addr, &t.maps[i]); err != nil {

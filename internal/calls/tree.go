@@ -282,7 +282,7 @@ func WholeTree(nodes []*Node) map[*Target]*Stats {
 				if all[n.Target] == nil {
 					all[n.Target] = &Stats{}
 				}
-				merge(all[n.Target], &n.Stats)
+				Merge(all[n.Target], &n.Stats)
 			}
 			add(n.Callees)
 		}

@@ -17,6 +17,7 @@ type Target struct {
 	Found
 	Object     string // path of the file
 	file       *elfsym.File
+	named      bool   // a pattern without * and ? names it
 	number     int    // in the kernel's table; -1: no probe
 	entry      uint64 // run-time address
 	conditions []*Condition
@@ -24,6 +25,7 @@ type Target struct {
 	by         *resolvedKey          // nil: the kernel does not tell its calls apart
 	sum        *perfevent.Expression // nil: nothing is summed
 	types      *goTypes              // for a Go program
+	goid       uint64                // of a Go function: where in a g the goroutine's number is; 0: not known
 }
 
 // A Selection is what was found in a process.
@@ -55,7 +57,7 @@ func (s *Selection) Missed() (missed []int) {
 // add looks for functions in an object.
 func (s *Selection) add(o *handle.Object, patterns []Pattern, wanted []int, arguments bool) {
 	s.objects, s.first = append(s.objects, *o), append(s.first, len(s.Targets))
-	conditions := map[string][]*Condition{}
+	conditions, named := map[string][]*Condition{}, map[string]bool{}
 	lines := map[int]*lineFound{}
 	for _, i := range wanted {
 		if l := patterns[i].line; l != nil {
@@ -73,6 +75,7 @@ func (s *Selection) add(o *handle.Object, patterns []Pattern, wanted []int, argu
 			if l := lines[i]; l != nil && l.has(f) || l == nil && patterns[i].Matches(&names) {
 				s.hits[i]++
 				matches = true
+				named[raw] = named[raw] || patterns[i].plainName()
 				conditions[raw] = append(conditions[raw], patterns[i].Condition)
 			}
 		}
@@ -83,7 +86,7 @@ func (s *Selection) add(o *handle.Object, patterns []Pattern, wanted []int, argu
 		types = newGoTypes(o.File, o.Bias, s.memory)
 	}
 	for _, f := range found {
-		s.Targets = append(s.Targets, Target{Found: f, Object: o.Path, file: o.File, number: -1, entry: f.Start + o.Bias, conditions: conditions[f.Raw], types: types})
+		s.Targets = append(s.Targets, Target{Found: f, Object: o.Path, file: o.File, named: named[f.Raw], number: -1, entry: f.Start + o.Bias, conditions: conditions[f.Raw], types: types})
 	}
 }
 
@@ -163,7 +166,7 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 			}
 		}
 	}
-	w.guard.coverage = make([]Coverage, n)
+	w.guard.coverage = make([]cover, n)
 	first := survey{Watch: w, expected: map[int]float64{}}
 	if spec.Limit > 0 {
 		first.choose()

@@ -204,6 +204,7 @@ func TestNames(t *testing.T) {
 		{"_ZN2ns3BoxD1Ev", "ns::Box::~Box ~Box", "Box"},
 		{"_RNvC6_123foo3bar", "bar *::bar", "baz"},
 		{"_ZN3foo3bar17h05af221e174051e9E", "foo::bar bar", "foo"},
+		{"_ZN3foo5__bar17h05af221e174051e9E", "foo::__bar __bar", "bar _bar"},
 		{"f.constprop.0", "f f.constprop.0 f*", "g constprop.0"},
 		{"f.part.0", "f.part.0 f.*", "f"},
 	} {

@@ -24,10 +24,15 @@ func mangled(s string) bool {
 
 // demangled returns the demangled name, or raw if it cannot be demangled.
 func demangled(raw string) string {
+	return DemangledAs(raw)
+}
+
+// DemangledAs is Demangled with some parts left out.
+func DemangledAs(raw string, options ...demangle.Option) string {
 	if !mangled(raw) || len(raw) > maxMangled {
 		return raw
 	}
-	return demangle.Filter(oldRust(raw), demangle.MaxLength(maxDemangled))
+	return demangle.Filter(oldRust(raw), append(options, demangle.MaxLength(maxDemangled))...)
 }
 
 // oldRust doubles the underscore that an identifier begins with in a name of Rust's first mangling scheme. The demangler

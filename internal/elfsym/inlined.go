@@ -1,6 +1,7 @@
 package elfsym
 
 import (
+	"cmp"
 	"debug/dwarf"
 	"slices"
 
@@ -10,9 +11,6 @@ import (
 const (
 	maxSearched = 64 << 20 // bytes of entries that one search reads
 	maxOrigins  = 1 << 18  // functions whose names one search reads
-
-	keptCallSize   = 96 // of a function whose calls are kept, without its names
-	keptCallerSize = 16 // of one that it was inlined into
 )
 
 // InlinedIn returns the functions that the functions of a name have been inlined into, sorted. The name is one that
@@ -36,6 +34,39 @@ func (f *File) InlinedIn(name string) []string {
 	return names
 }
 
+// Inlined returns the functions that have been inlined into others, and that match: their names as in a symbol table, each with one of the others. It
+// reads Go's tables, or the whole debug information, up to a bound: it may not know all.
+func Inlined(f *File, match func(raw string) bool) map[string]string {
+	found := make(map[string]string)
+	if g, ok := f.Go(); ok {
+		names := make(map[uint32]string) // of those that match
+		g.eachInlined(func(at uint32, in *goFunc) bool {
+			name, known := names[at]
+			if !known {
+				if name, _ = g.names.cstring(uint64(at)); !match(name) {
+					name = ""
+				}
+				names[at] = name
+			}
+			if name != "" && found[name] == "" {
+				found[name] = in.Name
+			}
+			return len(found) < maxFound
+		})
+	} else if d := f.dwarf(); d != nil {
+		d.search(&inlineSearch{
+			means: func(name, raw string) bool { return match(cmp.Or(raw, name)) },
+			tell: func(raw, in string) bool {
+				if found[raw] == "" {
+					found[raw] = in
+				}
+				return len(found) < maxFound
+			},
+		})
+	}
+	return found
+}
+
 // inlinedIn adds the functions that have a call of name in their inline trees.
 func (g *GoTable) inlinedIn(name string, found map[string]bool) {
 	q, ok := newGoQuery(name)
@@ -46,7 +77,17 @@ func (g *GoTable) inlinedIn(name string, found map[string]bool) {
 	if len(places) == 0 {
 		return
 	}
-	for i := uint32(0); i < g.nfunc && len(found) < maxFound; i++ {
+	g.eachInlined(func(name uint32, f *goFunc) bool {
+		if places[name] {
+			found[f.Name] = true
+		}
+		return len(found) < maxFound
+	})
+}
+
+// eachInlined calls f with the name of each function that was inlined into another one, by its place in the names, and that one.
+func (g *GoTable) eachInlined(tell func(name uint32, in *goFunc) (more bool)) {
+	for i := uint32(0); i < g.nfunc; i++ {
 		f := g.read(i)
 		if f.inlTree == noFuncdata || f.inlIndex == 0 {
 			continue
@@ -57,37 +98,57 @@ func (g *GoTable) inlinedIn(name string, found map[string]bool) {
 			return true
 		})
 		for n := int32(0); n <= last; n++ {
-			if c, ok := g.inlinedCall(f, n); !ok {
+			c, ok := g.inlinedCall(f, n)
+			if !ok {
 				break
-			} else if places[c.name] {
-				found[f.Name] = true
-				break
+			}
+			if !tell(c.name, f) {
+				return
 			}
 		}
 	}
 }
 
-// inlinedIn adds the functions that have an inlined call of name. The first search reads all debug information. Later ones have
-// what it has found, if there was memory for it: of a list of names each is looked for.
+// inlinedIn adds the functions that have an inlined call of name.
 func (d *dwarfFile) inlinedIn(name string, found map[string]bool) {
+	query := newQuery(name)
+	part, ok := lastIdentifier(name)
+	if !ok {
+		part = name
+	}
+	d.search(&inlineSearch{
+		part: part,
+		means: func(demangled, raw string) bool {
+			return raw == name && demangled == raw || demangled == name || withoutAnonymous(demangled) == name || mangled(raw) && query.fits(raw)
+		},
+		tell: func(_, in string) bool {
+			found[in] = true
+			return len(found) < maxFound
+		},
+	})
+}
+
+// search goes through the inlined calls. The first search reads all debug information. Later ones have what it has found, if
+// there was memory for it: of a list of names each is looked for.
+func (d *dwarfFile) search(s *inlineSearch) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := inlineSearch{name: name, query: newQuery(name), mentions: make(map[*dwarfFile]bool), found: found}
 	if d.inlined != nil {
 		for f, in := range d.inlined {
-			if s.means(f) {
-				s.addAll(d, in)
+			if s.means(f.name, f.raw) {
+				s.tellAll(d, f, in)
 			}
 		}
 		return
 	}
-	s.names, s.kept = make(map[origin]functionNames), keptCalls{b: d.f.budget, calls: make(inlinedCalls)}
+	s.names, s.mentions = make(map[origin]functionNames), make(map[*dwarfFile]bool)
+	s.kept = keptCalls{b: d.f.budget, calls: make(inlinedCalls)}
 	whole := true
 	d.eachUnit(func(u *unit) bool {
 		if _, ok := u.readRoot(); ok {
 			s.unit(d.full(u))
 		}
-		whole = s.read < maxSearched && len(s.names) < maxOrigins && len(found) < maxFound
+		whole = s.read < maxSearched && len(s.names) < maxOrigins && !s.enough
 		return whole
 	})
 	if whole && !s.skipped {
@@ -97,59 +158,22 @@ func (d *dwarfFile) inlinedIn(name string, found map[string]bool) {
 	}
 }
 
-// inlinedCalls has, for functions that were inlined, the offsets of the functions that they were inlined into.
-type inlinedCalls map[functionNames][]uint64
-
-// functionNames are the name of a function, and that in the file.
-type functionNames struct{ name, raw string }
-
-// keptCalls are the calls that a search has found, as long as there is memory for them.
-type keptCalls struct {
-	b     *budget
-	calls inlinedCalls // nil: there was too little memory
-	bytes uint64
-}
-
-func (k *keptCalls) add(f functionNames, in uint64) {
-	if k.calls == nil {
-		return
-	}
-	all, known := k.calls[f]
-	if known && all[len(all)-1] == in {
-		return
-	}
-	n := uint64(keptCallerSize)
-	if !known {
-		n += uint64(keptCallSize + len(f.name) + len(f.raw))
-	}
-	if k.bytes+n > uint64(k.b.tables()) || !k.b.spare(n) {
-		k.repay()
-		return
-	}
-	k.bytes += n
-	k.calls[f] = append(all, in)
-}
-
-func (k *keptCalls) repay() {
-	k.b.repay(k.bytes)
-	k.calls, k.bytes = nil, 0
-}
-
 // origin is the entry of a function of which there are inlined calls.
 type origin struct {
 	d   *dwarfFile
 	off uint64
 }
 
-// inlineSearch looks for the inlined calls of one function.
+// inlineSearch looks for the inlined calls of functions.
 type inlineSearch struct {
-	name     string
-	query    query
+	part     string // the names that are meant have; empty: not known
+	means    func(name, raw string) bool
+	tell     func(raw, in string) (more bool) // is told of those that are meant, and the functions that they are in
+	enough   bool
 	names    map[origin]functionNames
-	mentions map[*dwarfFile]bool // the name is among the strings
-	found    map[string]bool
+	mentions map[*dwarfFile]bool // the part is among the strings
 	kept     keptCalls
-	skipped  bool   // some units do not mention the name
+	skipped  bool   // some units do not mention the part
 	read     uint64 // bytes of entries
 }
 
@@ -167,47 +191,43 @@ func (s *inlineSearch) unit(u *unit) {
 		if e.abbrev.tag == dwarf.TagSubprogram {
 			return e.off
 		}
-		if around == 0 || len(s.names) >= maxOrigins {
+		if around == 0 || len(s.names) >= maxOrigins || s.enough {
 			return around
 		}
-		if c, ok := s.called(u, e); ok {
-			if s.means(c) {
-				s.add(u, around)
+		if f, ok := s.called(u, e); ok {
+			if s.means(f.name, f.raw) {
+				s.tellOf(u, f, around)
 			}
-			s.kept.add(c, around)
+			s.kept.add(f, around)
 		}
 		return around
 	}, nil)
 }
 
-// addAll adds functions of d.
-func (s *inlineSearch) addAll(d *dwarfFile, offsets []uint64) {
+// tellAll tells of calls of f in functions of d.
+func (s *inlineSearch) tellAll(d *dwarfFile, f functionNames, offsets []uint64) {
 	for _, off := range offsets {
-		if u, ok := d.unitOf(off); ok && len(s.found) < maxFound {
-			s.add(u, off)
+		if u, ok := d.unitOf(off); ok && !s.enough {
+			s.tellOf(u, f, off)
 		}
 	}
 }
 
-// add adds the function whose entry is at off of a unit to those that have been found.
-func (s *inlineSearch) add(u *unit, off uint64) {
+// tellOf tells of a call of f in the function whose entry is at off of a unit.
+func (s *inlineSearch) tellOf(u *unit, f functionNames, off uint64) {
 	in, _ := u.functionName(off)
-	s.found[in] = true
+	s.enough = !s.tell(cmp.Or(f.raw, f.name), in)
 }
 
-// mentioned reports whether the last part of the name is among the strings that units of d refer to, which is soon known.
+// mentioned reports whether the part is among the strings that units of d refer to, which is soon known.
 func (s *inlineSearch) mentioned(d *dwarfFile) bool {
 	m, ok := s.mentions[d]
-	if ok {
-		return m
-	}
-	part, ok := lastIdentifier(s.name)
-	if !ok {
-		part = s.name
+	if ok || s.part == "" {
+		return m || s.part == ""
 	}
 	in := func(d *dwarfFile) (found bool) {
 		for _, v := range []view{d.str, d.info} { // short names are in the entries
-			v.find([]byte(part), func(uint64, []byte, int) bool {
+			v.find([]byte(s.part), func(uint64, []byte, int) bool {
 				found = true
 				return false
 			})
@@ -237,11 +257,6 @@ func (s *inlineSearch) called(u *unit, e *die) (functionNames, bool) {
 	return f, f.name != ""
 }
 
-// means reports whether a function is the one that is looked for.
-func (s *inlineSearch) means(f functionNames) bool {
-	return f.raw == s.name && f.name == f.raw || f.name == s.name || withoutAnonymous(f.name) == s.name || mangled(f.raw) && s.query.fits(f.raw)
-}
-
 // walk reads the entries of a unit in order. It calls visit with those of a tag that is wanted, and with what visit has
 // returned for the innermost entry around it, 0 for none. It calls leave, unless that is nil, with what visit has returned
 // for an entry, and the offset behind its children.
@@ -255,8 +270,6 @@ func (u *unit) walk(wanted func(dwarf.Tag) bool, visit func(e *die, outer uint64
 	if !ok || abbrevs == nil {
 		return
 	}
-	u.inWalk = &walked{data, abbrevs} // for the entries that visit has to look up
-	defer func() { u.inWalk = nil }()
 	type level struct {
 		value uint64
 		own   bool // visit has returned it for the entry of this level

@@ -27,6 +27,7 @@ const (
 	KeyText
 	KeyThread
 	KeyCaller // the return address
+	KeyNone   // it is not known of any call
 )
 
 // MostKeyText is how many bytes of a text tell calls apart.

@@ -26,6 +26,7 @@ const (
 	bpfMulReg      = 0x2f
 	bpfDivReg      = 0x3f // without a sign; by zero it is 0
 	bpfNegate      = 0x87
+	bpfModuloImm   = 0x97 // without a sign
 	bpfOrImm       = 0x47
 	bpfJumpNoSign  = 0x75 // if greater or equal with a sign
 	bpfFetchAdd    = 1    // imm of bpfAtomic: the register gets the old value
@@ -105,6 +106,9 @@ func (a *grouping) group(key *CallKey, ended bool) {
 		instruction{op: bpfMovImm, dst: 1})
 	for i := range int16(keyWords) {
 		a.add(instruction{op: bpfStoreDW, dst: 10, src: 1, off: callTag + 8 + 8*i})
+	}
+	if key != nil && key.Kind == KeyNone {
+		key = nil
 	}
 	if key != nil {
 		if ended {

@@ -40,7 +40,7 @@ func (a *assembly) openValues(m callMaps, r *reports) {
 	a.onOpen(helperMapLookup, m)
 	a.jump(instruction{op: bpfJumpEq, dst: 0}, "out")
 	a.add(instruction{op: bpfMovReg, dst: 9, src: 0})
-	a.fill(m)
+	a.fill(m, r)
 	if m.grouped() {
 		for _, off := range []int16{callGroup, callAmount, callKnown} {
 			a.add(

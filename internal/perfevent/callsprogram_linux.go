@@ -37,6 +37,7 @@ const (
 	wordExec       = 2 // whether the process has executed another program
 	wordGeneration = 3 // that of the links whose probes count
 	wordElsewhere  = 4 // how often probes were reached in mappings that are not known
+	wordWindow     = 5 // the generation of a window while its probes count
 	wordsBefore    = 8 // those of the functions
 	wordCalls      = 0
 	wordReturned   = 1
@@ -192,8 +193,9 @@ func returnProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	a.condition()
 	a.onOpen(helperMapLookup, m)
 	a.jump(instruction{op: bpfJumpEq, dst: 0}, "out")
+	a.add(instruction{op: bpfLoadDW, dst: 1, src: 0})
+	a.ifFollowed(m, "stale")
 	a.add(
-		instruction{op: bpfLoadDW, dst: 1, src: 0},
 		instruction{op: bpfSubReg, dst: 9, src: 1},
 		instruction{op: bpfStoreDW, dst: 10, src: 9, off: callLength})
 	if m.grouped() {
@@ -227,6 +229,9 @@ func returnProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 		a.ifFast(r, "out")
 		a.reportTime(r)
 	}
+	a.jump(instruction{op: bpfJump}, "out")
+	a.mark("stale")
+	a.onOpen(helperMapDelete, m)
 	a.mark("out")
 	return finish(a.code)
 }

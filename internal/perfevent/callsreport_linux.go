@@ -16,6 +16,7 @@ const (
 	valuesLength   = int16(unsafe.Offsetof(CallValues{}.length))
 	valuesEnd      = int16(unsafe.Offsetof(CallValues{}.end))
 	valuesFlags    = int16(unsafe.Offsetof(CallValues{}.flags))
+	valuesNumber   = int32(unsafe.Offsetof(CallValues{}.goroutine))
 	valuesStatus   = int16(unsafe.Offsetof(CallValues{}.Status))
 	valuesWords    = int16(unsafe.Offsetof(CallValues{}.Words))
 	valuesResult   = int16(unsafe.Offsetof(CallValues{}.Result))
@@ -29,11 +30,21 @@ const (
 // what the stack pointer points to. A piece does not cross the end of a page: the next page may not be there, at the end of a
 // stack, or where the kernel has left a gap of random length above the first thread's frames.
 const (
-	stackPiece  = 1 << 10
-	stackPieces = 16
-	stackAt     = valuesSize + 8
-	stackRecord = stackAt + stackPieces*stackPiece
+	stackPiece = 1 << 10
+	stackAt    = valuesSize + 8
 )
+
+// pieces returns how many pieces are copied.
+func (r *reports) pieces() int32 {
+	size := r.StackSize
+	if size == 0 {
+		size = UsualStack
+	}
+	return int32((min(size, MostStack) + stackPiece - 1) / stackPiece)
+}
+
+// stackRecord is the size of a record with a stack.
+func (r *reports) stackRecord() int32 { return stackAt + r.pieces()*stackPiece }
 
 // Helper functions and opcodes of these programs.
 const (
@@ -64,7 +75,7 @@ func (a *assembly) slot(reg uint8) {
 }
 
 // fill fills in what is known when the call begins. Register 9 points to the values.
-func (a *assembly) fill(m callMaps) {
+func (a *assembly) fill(m callMaps, r *reports) {
 	a.keep(valuesWords)
 	a.slot(3)
 	a.add(
@@ -80,6 +91,9 @@ func (a *assembly) fill(m callMaps) {
 		instruction{op: bpfStoreB, dst: 9, src: 1, off: valuesStatus + StatusStack})
 	a.mark("no stack")
 	a.copies(m)
+	if r.Caller == ByGoroutine {
+		a.copy(CopyGoroutine, int32(valuesWords), valuesNumber, true)
+	}
 	for i := range int16(EntryLoads) {
 		a.copy(i, int32(valuesWords), int32(valuesWords)+8*(WordLoads+2*int32(i)), true)
 	}
@@ -215,7 +229,7 @@ func (a *assembly) reportValues(m callMaps, r *reports, begun bool) {
 	}
 	a.add(instruction{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(r.fd)}, instruction{})
 	if r.Stack {
-		a.withStack()
+		a.withStack(r)
 	} else {
 		a.add(
 			instruction{op: bpfMovReg, dst: 2, src: 9},
@@ -229,9 +243,9 @@ func (a *assembly) reportValues(m callMaps, r *reports, begun bool) {
 }
 
 // withStack writes the values and a copy of the stack. The program goes on at "written", or behind this if there was no room.
-func (a *assembly) withStack() {
+func (a *assembly) withStack(r *reports) {
 	a.add(
-		instruction{op: bpfMovImm, dst: 2, imm: stackRecord},
+		instruction{op: bpfMovImm, dst: 2, imm: r.stackRecord()},
 		instruction{op: bpfMovImm, dst: 3},
 		instruction{op: bpfCall, imm: helperRingReserve})
 	a.jump(instruction{op: bpfJumpEq, dst: 0}, "no room")
@@ -243,7 +257,7 @@ func (a *assembly) withStack() {
 		instruction{op: bpfCall, imm: helperReadKernel},
 		instruction{op: bpfMovImm, dst: 1},
 		instruction{op: bpfStoreDW, dst: 9, src: 1, off: int16(valuesSize)})
-	for i := range int32(stackPieces) {
+	for i := range r.pieces() {
 		a.add(
 			instruction{op: bpfMovReg, dst: 1, src: 9},
 			instruction{op: bpfAddImm, dst: 1, imm: stackAt + i*stackPiece},
@@ -280,8 +294,8 @@ func (r *reports) report(b []byte) (c CallReport, ok bool) {
 	}
 	v := (*CallValues)(unsafe.Pointer(&b[0]))
 	c = CallReport{Function: int(v.function), TID: int(v.thread), Length: durationOf(v.length), End: durationOf(v.end), Values: v}
-	if r.Stack && len(b) >= int(stackRecord) {
-		pieces := min(*(*uint64)(unsafe.Pointer(&b[valuesSize])), stackPieces)
+	if r.Stack && len(b) >= int(r.stackRecord()) {
+		pieces := min(*(*uint64)(unsafe.Pointer(&b[valuesSize])), uint64(r.pieces()))
 		c.Stack = b[stackAt:][:pieces*stackPiece]
 		c.Stack = c.Stack[min(v.Registers().SP()%stackPiece, uint64(len(c.Stack))):]
 	}

@@ -14,16 +14,18 @@ import (
 
 // linkSets are what is known of the sets of a Calls.
 type linkSets struct {
-	generation uint64                   // of the links that are made now
-	old        []callLink               // links of the set that is replaced
-	closers    [generations + 1]*Closer // of the links of each generation
+	generation uint64                      // of the links that are made now
+	old        []callLink                  // links of the set that is replaced
+	closers    [generationMask + 1]*Closer // of the links of each generation
 }
 
-// Generations follow each other in turn, so that a set need not wait until the one before is lifted. The last one counts nothing: its probes tell how
-// often they are hit.
+// Generations follow each other in turn, so that a set need not wait until the one before is lifted. Two more are those of probes that stand beside
+// the set: those of a window count while wordWindow says so, and those of a survey count nothing but hits.
 const (
-	generations = 7
-	surveyed    = generations
+	generations    = 6
+	windowed       = generations
+	surveyed       = generations + 1
+	generationMask = 7
 )
 
 func newLinkSets() (s linkSets) {
@@ -33,8 +35,11 @@ func newLinkSets() (s linkSets) {
 	return s
 }
 
-// wordsHits is the number of words for the hits of a function: CallHits.
-const wordsHits = 2
+// Words of a function behind the statistics: its CallHits, and the time from which on its calls are followed to their ends.
+const (
+	wordsHits = 3
+	wordSince = 2
+)
 
 // allWords is the size of the map of words. The hits are behind the statistics.
 func (m *callMaps) allWords() int { return m.hits() + wordsHits*m.functions }
@@ -64,10 +69,27 @@ func (a *assembly) ifCounts(m callMaps) {
 	a.add(
 		instruction{op: bpfMovReg, dst: 1, src: 7},
 		instruction{op: bpfRightImm, dst: 1, imm: callGeneration},
-		instruction{op: bpfAndImm, dst: 1, imm: generations},
+		instruction{op: bpfAndImm, dst: 1, imm: generationMask},
 		instruction{op: bpfLoad64, dst: 2, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: 8 * wordGeneration},
+		instruction{op: bpfJumpNe, dst: 1, off: 1, imm: windowed},
+		instruction{op: bpfAddImm, dst: 2, imm: 8 * (wordWindow - wordGeneration)},
 		instruction{op: bpfLoadDW, dst: 2, src: 2})
 	a.jump(instruction{op: bpfJumpNeReg, dst: 1, src: 2}, "out")
+}
+
+// ifFollowed goes on at a label if a call that is open has begun before the function's calls were followed to their ends. It may have ended since, and
+// another one, which was not seen, be at its place on the stack. Register 1 has when it began.
+func (a *assembly) ifFollowed(m callMaps, label string) {
+	a.add(instruction{op: bpfLoadDW, dst: 3, src: 10, off: callKey})
+	a.jump(instruction{op: bpfJumpGE, dst: 3, imm: int32(m.functions)}, "out")
+	a.add(
+		instruction{op: bpfMulImm, dst: 3, imm: 8 * wordsHits},
+		instruction{op: bpfLoad64, dst: 2, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: int32(8 * (m.hits() + wordSince))},
+		instruction{op: bpfAddReg, dst: 2, src: 3},
+		instruction{op: bpfLoadDW, dst: 2, src: 2})
+	a.jump(instruction{op: bpfJumpGEReg, dst: 1, src: 2}, "followed")
+	a.jump(instruction{op: bpfJump}, label)
+	a.mark("followed")
 }
 
 // Exchanges reports whether Survey, Renew and Turn work. Where links have no cookies, two sets cannot be told apart.
@@ -87,6 +109,37 @@ func (c *Calls) Survey(path string, places []CallPlace) (end func()) {
 	made := c.links
 	c.links, c.sets.generation = links, generation
 	return func() { c.sets.close(surveyed, made) }
+}
+
+// Window makes probes of a function beside the set. They count until the function that it returns is called, which begins to lift them, and does not
+// wait. The probes of the window before are lifted first. It returns false if the kernel refuses them. The kernel takes some milliseconds for a link
+// (percpu_down_write in uprobe_register), while threads come to the probes of the other: so those of the ends, which cost more, are made last, and lifted
+// first. Counting begins when all are there.
+func (c *Calls) Window(path string, function int, ends, entries []CallPlace) (end func(), ok bool) {
+	if c.sets.closers[windowed].Wait() != nil {
+		return nil, false
+	}
+	links, generation := c.links, c.sets.generation
+	c.links, c.sets.generation = nil, windowed
+	refused := len(c.Attach(path, true, entries)) + len(c.Attach(path, false, ends))
+	made := c.links
+	c.links, c.sets.generation = links, generation
+	lift := func() {
+		atomic.StoreUint64(c.word(wordWindow), 0)
+		c.sets.close(windowed, made)
+	}
+	if refused > 0 {
+		lift()
+		return nil, false
+	}
+	c.Follow(function)
+	atomic.StoreUint64(c.word(wordWindow), windowed)
+	return lift, true
+}
+
+// Follow says that no end of a call of a function was seen for a while: those that have begun before are not taken for open any more.
+func (c *Calls) Follow(function int) {
+	atomic.StoreUint64(c.word(c.maps.hits()+wordsHits*function+wordSince), uint64(Now()))
 }
 
 // Renew begins another set of links: Attach makes its probes, which do not count before Turn.

@@ -99,6 +99,19 @@ func (a *assembly) operand(o *Operand, fail string) {
 			instruction{op: bpfLeftImm, dst: 1, imm: unused},
 			instruction{op: right, dst: 1, imm: unused})
 	}
+	switch {
+	case o.Modulo == 0:
+	case o.Signed:
+		a.add(
+			instruction{op: bpfJumpNoSign, dst: 1, off: 4},
+			instruction{op: bpfNegate, dst: 1},
+			instruction{op: bpfModuloImm, dst: 1, imm: o.Modulo},
+			instruction{op: bpfNegate, dst: 1},
+			instruction{op: bpfJump, off: 1},
+			instruction{op: bpfModuloImm, dst: 1, imm: o.Modulo})
+	default:
+		a.add(instruction{op: bpfModuloImm, dst: 1, imm: o.Modulo})
+	}
 }
 
 // load reads some bytes at an offset from the address in register 1 into that.

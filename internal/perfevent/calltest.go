@@ -35,6 +35,7 @@ type Operand struct {
 	Shift  int32   // bits that the number is shifted by in its word
 	Size   uint8   // in bytes
 	Signed bool
+	Modulo int32 // the number is the remainder of a division by it, with the sign of the dividend; 0: it is as it is
 }
 
 // A TextOperand is a text that Left, which is its address, is compared with.

@@ -8,13 +8,32 @@ type CallReports struct {
 	Least  time.Duration // those that take at least this long; 0: none
 	Values bool          // with registers and memory, at their beginning and end
 	Stack  bool          // with the registers and a copy of the stack at their end
+	// StackSize is how much of the stack is copied, in bytes; 0: UsualStack. It is at most MostStack.
+	StackSize int
+	Caller    Caller // whose number is reported
 }
+
+// Sizes of copies of stacks.
+const (
+	UsualStack = 16 << 10
+	MostStack  = 256 << 10
+)
+
+// A Caller is what has made a call.
+type Caller uint8
+
+const (
+	ByThread    Caller = iota
+	ByGoroutine        // and the thread, too: where Copies say where the number is
+)
 
 // any reports whether calls are reported at all.
 func (r *CallReports) any() bool { return r.Each || r.Least > 0 }
 
 // detailed reports whether more is reported of a call than its time.
-func (r *CallReports) detailed() bool { return r.any() && (r.Values || r.Stack) }
+func (r *CallReports) detailed() bool {
+	return r.any() && (r.Values || r.Stack || r.Caller == ByGoroutine)
+}
 
 // A CallReport is a call that has ended, or, of a function whose ends are not seen, one that has begun. What it points to is valid
 // until the function that is told of it returns.
@@ -51,6 +70,9 @@ const (
 // MostText is how many bytes of a text are copied.
 const MostText = 64
 
+// CopyGoroutine is the number of the copy that has the number of the goroutine.
+const CopyGoroutine = 14
+
 // StatusStack is the number of the status of the words from WordStack on.
 const StatusStack = 15
 
@@ -60,6 +82,7 @@ type CallValues struct {
 	start, group, amount, known   uint64 // the words of a call that has not ended
 	function, thread, length, end uint64
 	flags                         uint64
+	goroutine                     [2]uint64 // its number
 	Status                        [16]uint8 // of each Copy of [Copies], and StatusStack: see there
 	Words                         [32]uint64
 	Result                        [24]uint64
@@ -83,6 +106,9 @@ func (v *CallValues) Start() time.Duration { return time.Duration(v.start) }
 
 // Goroutine returns the descriptor of the goroutine that has made the call, of a Go function (r14).
 func (v *CallValues) Goroutine() uint64 { return v.Words[1] }
+
+// GoroutineNumber returns the number of that goroutine, 0 if it is not known.
+func (v *CallValues) GoroutineNumber() uint64 { return v.goroutine[0] }
 
 // Amount returns the number that is summed, if there is one.
 func (v *CallValues) Amount() (int64, bool) { return int64(v.amount), v.known != 0 }

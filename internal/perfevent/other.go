@@ -79,9 +79,13 @@ func OpenCalls(int, int, int, CallReports, CallGroups) (*Calls, error)  { return
 func (c *Calls) Attach(string, bool, []CallPlace) map[int]error         { return nil }
 func (c *Calls) Survey(string, []CallPlace) func()                      { return func() {} }
 func (c *Calls) Hits(int) CallHits                                      { return CallHits{} }
-func (c *Calls) Renew() error                                           { return ErrNoUprobes }
-func (c *Calls) Turn()                                                  {}
-func (c *Calls) Exchanges() bool                                        { return false }
+func (c *Calls) Window(string, int, []CallPlace, []CallPlace) (func(), bool) {
+	return nil, false
+}
+func (c *Calls) Follow(int)      {}
+func (c *Calls) Renew() error    { return ErrNoUprobes }
+func (c *Calls) Turn()           {}
+func (c *Calls) Exchanges() bool { return false }
 func MeasureCalls(CallReports, func(uint64) (uint64, error)) (CallCost, error) {
 	return CallCost{}, ErrNoUprobes
 }

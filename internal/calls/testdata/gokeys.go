@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 )
@@ -31,6 +32,14 @@ func pay(amount int32, who string, it *item, b []byte) (int, error) {
 		return int(amount), &short{}
 	}
 	return len(b) - int(amount), nil
+}
+
+// number is the number of the goroutine, as the runtime prints it.
+func number() string {
+	b := make([]byte, 64)
+	var n string
+	fmt.Sscanf(string(b[:runtime.Stack(b, false)]), "goroutine %s", &n)
+	return n
 }
 
 type row struct {
@@ -69,6 +78,7 @@ func main() {
 					if err != nil {
 						name = fmt.Sprintf("%T", err)
 					}
+					tally("goroutine", number(), int64(amount))
 					tally("who", strconv.Quote(who), int64(amount))
 					tally("name", strconv.Quote(it.name), int64(len(it.ids)))
 					tally("error", name, int64(n))

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"ptools/pctl"
+)
+
+// timedCalls is the row of calls that are counted and timed, from their beginnings to their ends, by the target's own count of its calls. pctl has
+// a probe at the return instruction, which the kernel steps; bpftrace replaces the return address, which kills targets that move or unwind their stacks.
+func timedCalls(ctx context.Context, l *lab) {
+	b := newHitBench(ctx, l, hotPush, 1)
+	script := fmt.Sprintf("uprobe:%[1]s:%[2]s { @s[tid] = nsecs; } uretprobe:%[1]s:%[2]s /@s[tid]/ { @ = hist(nsecs - @s[tid]); delete(@s[tid]); }", b.argv[0], b.f.symbol)
+	r := row{Unit: perSecond}
+	r.Series = interleave(ctx, l.repeats, []contender{
+		{"no tool", none, "", b.free},
+		{"bpftrace", peer, "bpftrace", b.under([]string{"bpftrace", "-e", script, "-p"})},
+		{"gdb FinishBreakpoint", peer, "gdb", b.under(gdb("python\n" + fmt.Sprintf(gdbFinish, b.f.symbol)))},
+		{"ltrace", peer, "ltrace", b.under([]string{"ltrace", "-T", "-o", "/dev/null", "-x", b.f.symbol + "@MAIN", "-p"})},
+		{"pctl.Calls", ours, "", b.called},
+	})
+	r.Goals = []goal{{Peers: []string{"gdb FinishBreakpoint"}, AtLeast: 6}}
+	l.add(r)
+}
+
+// gdbFinish takes the times of calls by a breakpoint at the entry and one at the return address.
+const gdbFinish = `
+import time
+class End(gdb.FinishBreakpoint):
+    total = 0
+    def stop(self):
+        End.total += time.monotonic() - self.begun
+        return False
+class Begin(gdb.Breakpoint):
+    def stop(self):
+        end = End(gdb.newest_frame(), internal=True)
+        end.begun = time.monotonic()
+        return False
+Begin("*%s")
+gdb.execute("continue")
+`
+
+// called measures the calls of package pctl, and that they are those of the target.
+func (b *hitBench) called(ctx context.Context) float64 {
+	t := b.l.start(ctx, b.argv...)
+	defer t.stop()
+	s := pctl.NewSession(nil)
+	defer s.Close()
+	p := must(s.Grab(ctx, t.pid, &pctl.GrabOptions{ReadOnly: true}))
+	w0 := t.page.Work()
+	c := must(p.Calls(ctx, &pctl.CallSpec{Functions: []string{"a.out`" + b.f.symbol}}))
+	defer c.Close()
+	rate := b.hindered(ctx, t)
+	all := c.Stats()
+	if len(all) != 1 || all[0].Returned == 0 || all[0].Calls > t.page.Work()-w0+1000 {
+		fail("%+v in %d calls", all, t.page.Work()-w0)
+	}
+	return rate
+}
