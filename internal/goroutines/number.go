@@ -10,14 +10,14 @@ import (
 // NumberAt returns where the number of a goroutine is in its g, in the program of a file that is mapped with a bias. The program may have just begun, and
 // have no goroutine yet: then what its version says is believed.
 func NumberAt(f *elfsym.File, bias uint64, m Memory) (off uint64, err error) {
-	r, err := Open(f, bias, m)
+	r, err := runtimeOf(f, bias, m)
 	if err == nil {
 		return r.layout.g.goid, nil
 	}
 	if !errors.Is(err, ErrEarly) {
 		return 0, err
 	}
-	table, _ := f.Go() // Open has found it
+	table, _ := f.Go() // runtimeOf has found it
 	l, ok := tabled(table.Version())
 	if !ok {
 		l, ok = described(table)
