@@ -23,8 +23,8 @@ func command(ctx context.Context, argv []string) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
-	// gdb must not fetch debug information from the network, nor read a user's start-up files.
-	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=", "HOME=/nonexistent")
+	// gdb must not fetch debug information from the network, nor read a user's start-up files. dlv would make a home.
+	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=", "HOME=/dev/null")
 	return cmd
 }
 

@@ -158,9 +158,17 @@ func (s *spending) usedTotal() time.Duration {
 }
 
 // A budget bounds the share of time for a task that need not be done in each round.
-type budget struct{ next time.Duration }
+type budget struct {
+	next time.Duration
+	free time.Duration // that may be spent beyond the share
+}
 
 func (b *budget) due(now time.Duration) bool { return now >= b.next }
 
 // took records when the task was done. The task is due again after times its duration.
-func (b *budget) took(begun, ended, times time.Duration) { b.next = ended + times*(ended-begun) }
+func (b *budget) took(begun, ended, times time.Duration) {
+	cost := ended - begun
+	free := min(cost, b.free)
+	b.free -= free
+	b.next = ended + times*(cost-free)
+}

@@ -18,6 +18,7 @@ func newTree(s *Sampler) *tree {
 	} else {
 		t.ticks = s.opt.Ticks.(FollowingTicks)
 	}
+	t.opens.free = freeOpens
 	t.pace = newPace(t.ticks, s.opt.Period)
 	t.space = s.profile.Space(0, "", t.files)
 	t.names.namer = newNamer(t.files)

@@ -15,6 +15,9 @@ const (
 	lookAfter = 2
 	// leastAge is how long it lives at least before that, whatever the rate.
 	leastAge = 100 * time.Millisecond
+	// freeOpens is how long processes are opened before that is held down to a share: the first one has files read that the
+	// others share, and would put them off for seconds.
+	freeOpens = 200 * time.Millisecond
 )
 
 // treeNames has names looked up from time to time, not in each round, because each time another thread has to wake for
