@@ -18,7 +18,7 @@ GO        ?= go
 # machine's processors only makes the storms wait for each other.
 JOBS      ?= 2
 TESTFLAGS ?= -race -shuffle=on
-# Tests of the commands that run with the race detector. Each starts its command hundreds of times, and one that was built for
+# Tests of the commands that run with the race detector, and only with it. Each starts its command hundreds of times, and one that was built for
 # the detector takes a second to start in some virtual machines.
 RACED     ?= Scripts|Serve|Reload|Running
 # Tests of the commands that only go test ./cmd/... and torture run: what they do to a target pctl/control's storms do without a
@@ -80,7 +80,7 @@ unit:
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -short -p $(JOBS) -timeout 14m $$($(GO) list $(LONG)) \
 		$$($(GO) list ./... | sed 1d | grep -v /cmd/ | grep -vxF "$$($(GO) list $(PLAIN))")
 	@echo the commands, their storms at short length, and what needs no race detector
-	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test -shuffle=on -short -skip '$(LENGTHY)' -p $(JOBS) -timeout 14m $(PLAIN) ./cmd/...
+	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test -shuffle=on -short -skip '$(LENGTHY)|$(RACED)' -p $(JOBS) -timeout 14m $(PLAIN) ./cmd/...
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -short -p $(JOBS) -timeout 14m -run '$(RACED)' ./cmd/...
 	@echo uprobes as on kernels before Linux 6.6
 	PTOOLS_PROBES=events $(GO) test $(TESTFLAGS) -short -run 'Probe|Counter|Signals|Switch|Linger|KillRisk|Trap' ./internal/perfevent ./pctl/control
