@@ -85,7 +85,7 @@ func TestMadeUp(t *testing.T) {
 		t.Fatal("no layout")
 	}
 	for _, odds := range []float64{0, 1e-5, 1e-3, 0.1} {
-		m := &made{l: &l, n: uint64(ptest.Rounds(300, 600, 20000)), rand: ptest.Rand(t), odds: odds}
+		m := &made{l: &l, n: uint64(ptest.Rounds(40, 300, 20000)), rand: ptest.Rand(t), odds: odds}
 		r := (&Runtime{layout: l, allgs: madeList}).NewReader(m, everywhere{})
 		found, whole := 0, 0
 		err := r.Read(context.Background(), func(g *G) bool {
