@@ -38,7 +38,7 @@ type Patient struct {
 const (
 	// sleepLimit is how long a call may sleep.
 	sleepLimit = 50 * time.Millisecond
-	// startLimit is how many times as long a call may take that does not sleep, or sleeps although all pages are there: the machine is busy.
+	// startLimit is how many times as long a call may take that does not sleep: the machine is busy.
 	startLimit = 40
 	// mostLeft is how many workers may be left behind at a time. After that everything is absent.
 	mostLeft = 8
@@ -287,7 +287,7 @@ func (p *Patient) apart(j *job) (int, error) {
 			}
 			return o.n, o.err
 		case <-p.timer.C:
-			if tries < startLimit && (!w.sleeps() || p.there(j)) {
+			if tries < startLimit && !w.sleeps() {
 				p.timer.Reset(sleepLimit)
 				continue
 			}
@@ -295,20 +295,6 @@ func (p *Patient) apart(j *job) (int, error) {
 			return 0, ErrAbsent
 		}
 	}
-}
-
-// there reports whether all pages of a job are in the page tables. A call sleeps even then while another thread changes the mappings of
-// the process (mmap_lock): for longer than usual if that thread waits for a processor meanwhile, as on a busy machine.
-func (p *Patient) there(j *job) bool {
-	if j.addrs == nil {
-		return p.missing(j.addr, j.size, nil)
-	}
-	for i, b := range j.dst {
-		if len(b) > 0 && !p.missing(int64(j.addrs[i]), len(b), nil) {
-			return false
-		}
-	}
-	return true
 }
 
 // leave leaves a worker behind, and makes the pages absent that it may wait for.
