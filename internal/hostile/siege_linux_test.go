@@ -1,6 +1,7 @@
 package hostile_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -63,6 +64,7 @@ type siege struct {
 	over    atomic.Bool
 	askers  sync.WaitGroup
 	longest time.Duration // of an honest answer
+	said    bytes.Buffer  // by psampled, to be read when the askers have ended
 }
 
 func besiege(t *testing.T, timers string, kinds []string) *siege {
@@ -89,7 +91,7 @@ func besiege(t *testing.T, timers string, kinds []string) *siege {
 	go func() { s.ended <- s.cmd.Wait() }()
 	s.url = served(t, r)
 	s.askers.Go(func() { // ends with psampled
-		io.Copy(io.Discard, r)
+		io.Copy(&s.said, r)
 		r.Close()
 	})
 	for _, g := range all {
@@ -155,7 +157,10 @@ func (s *siege) end(most int64) {
 			s.t.Errorf("%v, %d MB", err, memory>>20)
 		}
 	case <-time.After(mostTime):
-		s.t.Errorf("psampled has not ended")
+		s.cmd.Process.Signal(syscall.SIGABRT) // it prints what its goroutines do
+		<-s.ended
+		s.askers.Wait()
+		s.t.Errorf("psampled has not ended:\n%s", &s.said)
 	}
 }
 

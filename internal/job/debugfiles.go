@@ -33,6 +33,8 @@ func FetchDebug(ctx context.Context, tool string, stderr io.Writer, command []st
 	if !debuginfod.Wanted() {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, longestFetch)
+	defer cancel()
 	fetch(ctx, tool, stderr, func(files *elfsym.Cache) (ids []string) {
 		for _, pid := range pids {
 			ids = append(ids, wantedOf(pid, files)...)
@@ -57,8 +59,6 @@ func fetch(ctx context.Context, tool string, stderr io.Writer, wanted func(*elfs
 		fmt.Fprintf(stderr, "%s: %v\n", tool, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, longestFetch)
-	defer cancel()
 	asked := make(map[string]bool)
 	for range 2 {
 		var ids []string
