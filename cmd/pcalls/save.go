@@ -88,7 +88,7 @@ func (s *session) write(groups []calls.Group, begun time.Time) error {
 	if s.save.output == "" {
 		return nil
 	}
-	p, err := s.parts[0].watch.Profile(groups)
+	p, err := profileOf(s.parts[0].watch, groups)
 	if err != nil {
 		return fmt.Errorf("%s is not written: %w", s.save.output, err)
 	}

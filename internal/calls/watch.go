@@ -237,6 +237,24 @@ var (
 // their probes cannot be lifted while others count.
 func (w *Watch) Limited() bool { return w.spec.Limit > 0 }
 
+// Space returns what names addresses of the process.
+func (w *Watch) Space() *handle.Space { return w.space }
+
+// Program returns the path of the program.
+func (w *Watch) Program() string { return w.main }
+
+// Probed returns the functions that have probes, by their run-time addresses.
+func (w *Watch) Probed() map[uint64]*Target {
+	all := map[uint64]*Target{}
+	for _, t := range w.numbered {
+		all[t.entry] = t
+	}
+	return all
+}
+
+// Entry returns the run-time address of a function.
+func (t *Target) Entry() uint64 { return t.entry }
+
 // Begin begins the counting.
 func (w *Watch) Begin() {
 	w.kernel.Switch(true)

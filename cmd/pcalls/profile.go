@@ -1,36 +1,37 @@
-package calls
+package main
 
 import (
 	"fmt"
 	"math"
 	"math/big"
 
+	"ptools/internal/calls"
 	"ptools/internal/profile"
 	"ptools/pctl/handle"
 )
 
-// Profile returns the groups of stacks, as Groups has returned them, as a profile. The functions that were called are the innermost
-// ones of its stacks. Calls without a stack are below [no stack], so it has all calls. It is an error if the sums have more than 64 bits,
-// which profiles have.
-func (w *Watch) Profile(groups []Group) (*profile.Profile, error) {
+// profileOf returns the groups of stacks, as [calls.Watch.Groups] has returned them, as a profile. The functions that were called are the
+// innermost ones of its stacks. Calls without a stack are below [no stack], so it has all calls. It is an error if the sums have more than
+// 64 bits, which profiles have.
+func profileOf(w *calls.Watch, groups []calls.Group) (*profile.Profile, error) {
 	p := profile.New()
 	p.Subject = profile.Calls
-	names := &called{space: w.space, functions: w.entries()}
-	space := p.Space(w.PID, w.main, names)
+	names := &called{space: w.Space(), functions: w.Probed()}
+	space := p.Space(w.PID, w.Program(), names)
 	thread := p.Thread(w.PID, 0, "all threads")
-	sums, functions := new(big.Int), map[int]bool{}
+	sums, functions := new(big.Int), map[*calls.Target]bool{}
 	var levels []profile.Addr
 	for i := range groups {
 		g := &groups[i]
 		if g.Calls == 0 {
 			continue
 		}
-		functions[g.number] = true
-		levels = append(levels[:0], profile.Addr{PC: g.entry})
+		functions[g.Target] = true
+		levels = append(levels[:0], profile.Addr{PC: g.Entry()})
 		for _, f := range g.Stack[min(1, len(g.Stack)):] {
 			levels = append(levels, profile.Addr{PC: f.PC, Kind: kindOf(&f)})
 		}
-		if g.Rest != None {
+		if g.Rest != calls.None {
 			levels = append(levels, p.Note("["+string(g.Rest)+"]"))
 		} else if g.Cut != "" {
 			levels = append(levels, p.Note("[stack cut: "+g.Cut+"]"))
@@ -47,17 +48,8 @@ func (w *Watch) Profile(groups []Group) (*profile.Profile, error) {
 	return p, nil
 }
 
-// entries returns the functions that have probes, by their run-time addresses.
-func (w *Watch) entries() map[uint64]*Target {
-	all := map[uint64]*Target{}
-	for _, t := range w.numbered {
-		all[t.entry] = t
-	}
-	return all
-}
-
 // kindOf says what the program counter of a level is.
-func kindOf(f *StackPC) profile.Kind {
+func kindOf(f *calls.StackPC) profile.Kind {
 	switch {
 	case f.Return:
 		return profile.Return
@@ -70,8 +62,8 @@ func kindOf(f *StackPC) profile.Kind {
 // called knows the functions of a process. Those that are counted have the names that they have there.
 type called struct {
 	space     *handle.Space
-	functions map[uint64]*Target
-	frames    []Frame
+	functions map[uint64]*calls.Target
+	frames    []calls.Frame
 	nested    bool // one of them has called another, or itself
 }
 
@@ -93,7 +85,7 @@ func (c *called) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, 
 	if t := c.functions[last.Entry]; t != nil {
 		last.Func, last.Raw = t.Name, t.Raw
 		c.nested = c.nested || a.Kind == profile.Return
-		if a.Kind == profile.Exact && a.PC == t.entry {
+		if a.Kind == profile.Exact && a.PC == t.Entry() {
 			frames = frames[len(frames)-1:] // not what was inlined at its beginning
 		}
 	}
