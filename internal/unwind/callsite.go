@@ -16,11 +16,8 @@ type callsite struct {
 	ok     bool
 }
 
-const (
-	callCacheLg = 10
-	// callCache is the number of call sites remembered.
-	callCache = 1 << callCacheLg
-)
+// callCacheLg is the logarithm of the number of call sites remembered at most.
+const callCacheLg = 10
 
 // called is returns; it also returns the target of a direct call.
 func (r *codeReader) called(addr uint64) (target uint64, ok bool) {
@@ -29,8 +26,9 @@ func (r *codeReader) called(addr uint64) (target uint64, ok bool) {
 		return 0, false
 	}
 	link := addr - m.Bias
-	c := &r.calls[(link*0x9e3779b97f4a7c15)>>(64-callCacheLg)]
+	c := r.calls.set(link)
 	if c.table != m.Table || c.addr != link || c.table == nil && r.outdated(c) {
+		c = r.calls.room(link, callCacheLg)
 		*c = callsite{table: m.Table, addr: link, since: r.stacks}
 		if code := r.readCode(&m, addr-maxCall, maxCall); len(code) == maxCall {
 			c.target, c.ok = endsInCall(code, link)

@@ -7,7 +7,7 @@ import "ptools/internal/elfsym"
 type codeReader struct {
 	code   Code
 	other  *view // memory of code that is in no file
-	calls  [callCache]callsite
+	calls  memo[callsite]
 	buf    [codeWindow]byte
 	stacks uint64 // number of stacks that have been unwound: the clock by which entries for code made at run time age
 }

@@ -6,14 +6,16 @@ func (l *planner) generated(p *place) *madeRoute {
 	if p.ret {
 		key |= 1
 	}
-	set := &l.made[(key*0x9e3779b97f4a7c15)>>(64-madeSetsLg)]
-	oldest := 0
+	set := l.made.set(key)
 	for i := range set {
-		c := &set[i]
-		if c.key == key && l.stacks-c.since <= madeTrust {
+		if c := &set[i]; c.key == key && l.stacks-c.since <= madeTrust {
 			return c
 		}
-		if c.key == key || c.since < set[oldest].since && set[oldest].key != key {
+	}
+	set = l.made.room(key, madeSetsLg)
+	oldest := 0
+	for i := range set {
+		if c := &set[i]; c.key == key || c.since < set[oldest].since && set[oldest].key != key {
 			oldest = i
 		}
 	}

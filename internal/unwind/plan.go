@@ -68,7 +68,7 @@ type madeRoute struct {
 }
 
 const (
-	// madeSetsLg is the logarithm of the number of sets of madeRoutes that are remembered.
+	// madeSetsLg is the logarithm of the number of sets of madeRoutes that are remembered at most.
 	// Finding a route takes microseconds. If two routes replaced each other by turns, that would
 	// be most of the cost of a stack.
 	madeSetsLg = 8
@@ -86,7 +86,7 @@ type cached struct {
 	plan  plan
 }
 
-// cacheSetsLg is the logarithm of the number of pairs of plans kept. That is enough for most
+// cacheSetsLg is the logarithm of the number of pairs of plans kept at most. That is enough for most
 // program counters that the stacks of a profile have in common. Plans are kept in pairs because of
 // a hundred program counters some share a place. Otherwise those would be planned anew for every
 // stack.
@@ -95,8 +95,8 @@ const cacheSetsLg = 10
 // A planner finds out how to leave functions, and remembers it.
 type planner struct {
 	codeReader
-	cache  [1 << cacheSetsLg][2]cached
-	made   [1 << madeSetsLg][madeWays]madeRoute
+	cache  memo[[2]cached]
+	made   memo[[madeWays]madeRoute]
 	walker *walker // made when first needed
 }
 
@@ -107,12 +107,13 @@ func (l *planner) plan(p *place) *plan {
 	if p.ret {
 		key |= 1
 	}
-	set := &l.cache[(key*0x9e3779b97f4a7c15)>>(64-cacheSetsLg)]
+	set := l.cache.set(key)
 	for i := range set {
 		if set[i].table == t && set[i].key == key {
 			return &set[i].plan
 		}
 	}
+	set = l.cache.room(key, cacheSetsLg)
 	set[1] = set[0]
 	set[0] = cached{table: t, key: key, plan: l.newPlan(p)}
 	return &set[0].plan
