@@ -1,11 +1,17 @@
 package sample
 
-import "ptools/internal/perfevent"
+import (
+	"sync"
+
+	"ptools/internal/perfevent"
+)
 
 // A backlog is what is to be done for a process, in order: ticks to be unwound, and functions to be called. One goroutine
 // works it off, and ends when nothing is left. A process whose memory or files do not answer, or whose tables take
-// long, so keeps its own windows waiting, and no others. The lock of the Windows guards the backlog.
+// long, so keeps its own windows waiting, and no others. Entries are added under the lock of the Windows too. That one is not taken to work
+// them off: who opens a window, or reads ticks for a round, does not queue behind the work for all processes.
 type backlog struct {
+	mu      sync.Mutex
 	list    []backlogEntry
 	bytes   int // of the copies of stacks in it
 	working bool
@@ -25,38 +31,50 @@ const (
 	mostBacklog    = 8 << 20  // bytes of a process
 	mostBacklogAll = 32 << 20 // bytes of all processes, and of taps; beyond them each process may have leastBacklog
 	leastBacklog   = 256 << 10
-	mostRoom       = 64 // records that are kept for use again
 )
+
+// room has records that are used again.
+var room = sync.Pool{New: func() any { return new(perfevent.Record) }}
 
 // size returns how much memory a record takes.
 func size(r *perfevent.Record) int { return len(r.Stack) + 8*(len(r.Chain)+len(r.KernelChain)) + 512 }
 
-// do has f called when what is in the backlog has been done. The lock is held.
+// do has f called when what is in the backlog has been done. The lock of the Windows is held.
 func (s *timed) do(f func()) {
+	s.backlog.mu.Lock()
+	defer s.backlog.mu.Unlock()
 	s.backlog.list = append(s.backlog.list, backlogEntry{call: f})
 	s.wake()
 }
 
-// keep copies a tick into the backlog. The lock is held.
+// keep copies a tick into the backlog. The lock of the Windows is held.
 func (s *timed) keep(r *perfevent.Record) {
 	w, b := s.w, &s.backlog
 	n := size(r)
-	if b.bytes+n > mostBacklog || w.backlog+n > mostBacklogAll && b.bytes+n > leastBacklog {
-		w.cost.Lost++
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.bytes+n > mostBacklog || w.backlog.Load()+int64(n) > mostBacklogAll && b.bytes+n > leastBacklog {
+		w.lost.Add(1)
 		return
 	}
-	k := new(perfevent.Record)
-	if last := len(w.room) - 1; last >= 0 {
-		k, w.room = w.room[last], w.room[:last]
-	}
+	k := room.Get().(*perfevent.Record)
 	copyRecord(k, r)
 	b.bytes += n
-	w.backlog += n
+	w.backlog.Add(int64(n))
 	b.list = append(b.list, backlogEntry{tick: k})
 	s.wake()
 }
 
-// wake begins to work the backlog off, unless that is under way. The lock is held.
+// remind has what is unsettled looked at again. The lock of the Windows is held.
+func (s *timed) remind() {
+	s.backlog.mu.Lock()
+	defer s.backlog.mu.Unlock()
+	if s.backlog.unsettled {
+		s.wake() // settle follows
+	}
+}
+
+// wake begins to work the backlog off, unless that is under way. Both locks are held.
 func (s *timed) wake() {
 	if s.backlog.working {
 		return
@@ -71,19 +89,12 @@ func (s *timed) wake() {
 
 // work works the backlog off.
 func (s *timed) work() {
-	w := s.w
-	var done []backlogEntry
-	for {
-		w.mu.Lock()
-		w.returned(s, done)
-		todo := s.backlog.list
-		s.backlog.list, s.backlog.working = done[:0], len(todo) > 0
-		w.cost.Add(&s.cost)
-		s.cost = Cost{}
-		w.mu.Unlock()
-		if len(todo) == 0 {
-			return
-		}
+	b, more := &s.backlog, true
+	for done := []backlogEntry(nil); more; {
+		b.mu.Lock()
+		todo := b.list
+		b.list = done[:0]
+		b.mu.Unlock()
 		for _, e := range todo {
 			if e.call != nil {
 				e.call()
@@ -91,28 +102,38 @@ func (s *timed) work() {
 				s.take(e.tick)
 			}
 		}
-		unsettled := s.settle()
-		w.mu.Lock()
-		s.backlog.unsettled = unsettled
-		w.mu.Unlock()
+		unsettled, bytes := s.settle(), 0
+		for _, e := range todo {
+			if e.tick != nil {
+				bytes += size(e.tick)
+				room.Put(e.tick)
+			}
+		}
+		clear(todo)
 		done = todo
+		s.w.backlog.Add(int64(-bytes))
+		s.w.spent.add(&s.cost)
+		b.mu.Lock()
+		b.bytes -= bytes
+		b.unsettled = unsettled
+		more = len(b.list) > 0
+		b.working = more
+		b.mu.Unlock()
 	}
 }
 
-// returned takes back the copies of ticks that have been worked off.
-func (w *Windows) returned(s *timed, done []backlogEntry) {
-	for _, e := range done {
-		if e.tick == nil {
-			continue
-		}
-		n := size(e.tick)
-		s.backlog.bytes -= n
-		w.backlog -= n
-		if len(w.room) < mostRoom {
-			w.room = append(w.room, e.tick)
-		}
-	}
-	clear(done)
+// spent is the cost of all processes.
+type spent struct {
+	mu   sync.Mutex
+	cost Cost
+}
+
+// add adds the cost of a process, which begins anew.
+func (t *spent) add(c *Cost) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cost.Add(c)
+	*c = Cost{}
 }
 
 // copyRecord copies a record. What r refers to is valid only while it is read.

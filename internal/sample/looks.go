@@ -107,6 +107,9 @@ func (l *looks) close() {
 // Read implements Ticks. What looks have shown is no record (takeSights).
 func (l *looks) Read(func(*perfevent.Record)) (lost int64) { return 0 }
 
+// ReadAll implements Ticks.
+func (l *looks) ReadAll(func(*perfevent.Record)) (lost int64) { return 0 }
+
 // Redraw implements Ticks: each moment is drawn by itself.
 func (l *looks) Redraw(func(int64) int64) {}
 

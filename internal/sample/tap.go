@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"ptools/internal/perfevent"
@@ -15,12 +16,14 @@ type Tap struct {
 	windows *Windows
 	pid     int
 	peeker  *perfevent.Peeker
+	used    []perfevent.Record // of the last Read, to be used again
+	lost    int64              // records lost for all processes, at the last Read
 
-	records []perfevent.Record // under the lock of windows
-	bytes   int                // of the copies of stacks in them, likewise
+	mu      sync.Mutex
+	records []perfevent.Record
+	bytes   int                // of the copies of stacks in them
 	room    []perfevent.Record // records that have been read, to be used again
 	missed  int64              // records for which there was no room
-	lost    int64              // records lost for all processes, at the last Read
 }
 
 // mostTapped bounds the records that wait for their reader. Their copies of stacks count with the backlogs of windows. mostTapRoom
@@ -40,7 +43,7 @@ func (w *Windows) Tap(pid int, blame bool) (*Tap, error) {
 	if err := w.want(pid); err != nil {
 		return nil, err
 	}
-	t := &Tap{windows: w, pid: pid, lost: w.cost.Lost}
+	t := &Tap{windows: w, pid: pid, lost: w.lost.Load()}
 	if blame {
 		t.peeker, _ = perfevent.OpenPeeker() // without it running holders are not seen
 	}
@@ -51,12 +54,14 @@ func (w *Windows) Tap(pid int, blame bool) (*Tap, error) {
 // keep copies a record. What r refers to is valid only during the call.
 func (t *Tap) keep(r *perfevent.Record) {
 	w, size := t.windows, size(r)
-	if len(t.records) >= mostTapped || w.backlog+size > mostBacklogAll && t.bytes+size > leastBacklog {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.records) >= mostTapped || w.backlog.Load()+int64(size) > mostBacklogAll && t.bytes+size > leastBacklog {
 		t.missed++
 		return
 	}
 	t.bytes += size
-	w.backlog += size
+	w.backlog.Add(int64(size))
 	var k perfevent.Record
 	if n := len(t.room); n > 0 {
 		k, t.room = t.room[n-1], t.room[:n-1]
@@ -65,25 +70,39 @@ func (t *Tap) keep(r *perfevent.Record) {
 	t.records = append(t.records, k)
 }
 
-// Read implements Ticks.
+// Read implements Ticks. While somebody else reads the timers the records that he finds are for the next Read: with the rounds of a hundred
+// processes, all of which wait for their turn, nobody would have his in time.
 func (t *Tap) Read(f func(*perfevent.Record)) (lost int64) {
+	if w := t.windows; w.mu.TryLock() {
+		w.drain()
+		w.mu.Unlock()
+	}
+	return t.take(f)
+}
+
+// ReadAll implements Ticks.
+func (t *Tap) ReadAll(f func(*perfevent.Record)) (lost int64) {
 	w := t.windows
 	w.mu.Lock()
 	w.drain()
-	records, bytes := t.records, t.bytes
-	t.records, t.bytes = nil, 0
-	lost = w.cost.Lost - t.lost + t.missed
-	t.lost, t.missed = w.cost.Lost, 0
 	w.mu.Unlock()
+	return t.take(f)
+}
+
+// take calls f for the records that have been kept.
+func (t *Tap) take(f func(*perfevent.Record)) (lost int64) {
+	w := t.windows
+	t.mu.Lock()
+	t.room = append(t.room, t.used...)
+	records, bytes, all := t.records, t.bytes, w.lost.Load()
+	lost = all - t.lost + t.missed
+	t.records, t.bytes, t.missed, t.lost = nil, 0, 0, all
+	t.mu.Unlock()
 	for i := range records {
 		f(&records[i])
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.backlog -= bytes
-	if len(t.room) == 0 {
-		t.room = append(t.room, records[:min(len(records), mostTapRoom)]...)
-	}
+	w.backlog.Add(int64(-bytes))
+	t.used = records[:min(len(records), mostTapRoom)]
 	return lost
 }
 
@@ -91,11 +110,7 @@ func (t *Tap) Read(f func(*perfevent.Record)) (lost int64) {
 func (t *Tap) Redraw(func(int64) int64) {}
 
 // Period implements Ticks.
-func (t *Tap) Period() time.Duration {
-	t.windows.mu.Lock()
-	defer t.windows.mu.Unlock()
-	return t.windows.ticks.Period()
-}
+func (t *Tap) Period() time.Duration { return t.windows.ticks.Period() }
 
 // Blame returns the Blame for a sampler with these ticks.
 func (t *Tap) Blame() *Blame {
@@ -110,8 +125,10 @@ func (t *Tap) Close() (err error) {
 	w := t.windows
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.backlog -= t.bytes
+	t.mu.Lock()
+	w.backlog.Add(int64(-t.bytes))
 	t.bytes = 0
+	t.mu.Unlock()
 	if i := slices.Index(w.taps[t.pid], t); i >= 0 {
 		w.taps[t.pid] = slices.Delete(w.taps[t.pid], i, i+1)
 		if len(w.taps[t.pid]) == 0 {

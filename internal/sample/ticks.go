@@ -22,9 +22,11 @@ import (
 
 // Ticks samples running threads; *perfevent.Ticker implements it.
 type Ticks interface {
-	// Read calls f for each record since the last call, in order, and returns how many records
-	// were lost.
+	// Read calls f for records since the last call, in order, and returns how many records
+	// were lost. The last ones may be left for the next call.
 	Read(f func(*perfevent.Record)) (lost int64)
+	// ReadAll is Read, including the last records.
+	ReadAll(f func(*perfevent.Record)) (lost int64)
 	// Redraw draws new periods.
 	Redraw(random func(int64) int64)
 	// Period is the time between the ticks of one processor.
@@ -81,11 +83,11 @@ func (s *Sampler) drain() {
 		return
 	}
 	read := s.opt.Ticks.Read
+	if s.ending {
+		read = s.opt.Ticks.ReadAll
+	}
 	if s.tree != nil {
 		defer s.tree.settleEnds()
-		if s.ending {
-			read = s.tree.ticks.ReadAll
-		}
 	}
 	if s.looks != nil {
 		s.looks.takeSights()

@@ -18,6 +18,8 @@ type fakeTicks struct {
 	period time.Duration
 }
 
+func (w fakeTicks) ReadAll(f func(*perfevent.Record)) int64 { return w.Read(f) }
+
 func (w fakeTicks) Read(f func(*perfevent.Record)) int64 {
 	records := w.records
 	w.fakeWorld.records = nil

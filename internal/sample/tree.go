@@ -33,8 +33,6 @@ type Follow struct {
 // FollowingTicks are Ticks that follow descendants; *perfevent.Ticker implements it.
 type FollowingTicks interface {
 	Ticks
-	// ReadAll is Read, including the last records.
-	ReadAll(f func(*perfevent.Record)) (lost int64)
 	// Follows returns how descendants are followed.
 	Follows() perfevent.Follow
 	// Ends calls f for each thread that has ended since the last call.

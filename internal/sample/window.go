@@ -161,6 +161,7 @@ func (n *Window) take() *result {
 	}
 	select {
 	case <-n.done:
+		return n.result
 	case <-late:
 	}
 	w.mu.Lock()

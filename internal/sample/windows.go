@@ -33,11 +33,13 @@ type Windows struct {
 	wanted    map[int]int    // how many windows and taps want a process sampled
 	reader    chan struct{}  // closed to end the goroutine that reads; nil while there is no window
 	readers   sync.WaitGroup // that goroutine, those that work off backlogs, and those that wait for the end of lookups
-	backlog   int            // bytes in all backlogs
-	room      []*perfevent.Record
-	cost      Cost
 	closed    bool
-	moved     atomic.Int64 // when the buffers were last read, by time.Now; 0 while there is no window
+
+	// These are under no lock, or their own.
+	backlog atomic.Int64 // bytes in all backlogs
+	lost    atomic.Int64 // records for which there was no room
+	spent   spent
+	moved   atomic.Int64 // when the buffers were last read, by time.Now; 0 while there is no window
 }
 
 // A buffer holds 64 samples of a processor (perfevent). It is read after a third of the time in
@@ -106,9 +108,11 @@ func (w *Windows) close() error {
 
 // Cost returns how many ticks have been counted and how many records were lost.
 func (w *Windows) Cost() Cost {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.cost
+	w.spent.mu.Lock()
+	defer w.spent.mu.Unlock()
+	cost := w.spent.cost
+	cost.Lost += w.lost.Load()
+	return cost
 }
 
 // Moved returns when the buffers were last read. It is zero while nothing is sampled. It takes no lock.
@@ -197,6 +201,7 @@ func (w *Windows) read(done chan struct{}, every time.Duration) {
 		case <-tick.C:
 			w.mu.Lock()
 			if w.drain(); w.reader == done {
+				w.tend()
 				w.moved.Store(time.Now().UnixNano())
 			}
 			w.mu.Unlock()
@@ -219,15 +224,17 @@ func (w *Windows) drain() {
 	if w.closed || w.reader == nil {
 		return
 	}
-	w.cost.Lost += w.ticks.Read(w.takeRecord)
+	w.lost.Add(w.ticks.Read(w.takeRecord))
 	w.ticks.Redraw(rand.Int64N)
+}
+
+// tend looks after all processes. The lock is held.
+func (w *Windows) tend() {
 	for _, s := range w.processes {
 		if s.ticked > 0 {
 			s.readCPU()
 		}
-		if s.backlog.unsettled && !s.backlog.working {
-			s.do(func() {}) // settle follows
-		}
+		s.remind()
 	}
 }
 
