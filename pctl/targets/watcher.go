@@ -46,12 +46,23 @@ type Watcher struct {
 	list    []procfs.Listed
 	now     uint64 // ticks since boot, of this reading
 	err     error
-	moved   atomic.Int64 // when Run has last read /proc, by time.Now; 0 unless it runs
+
+	// These are under no lock: who asks for a target does not wait for a reading.
+	found atomic.Pointer[found]
+	moved atomic.Int64 // when Run has last read /proc, by time.Now; 0 unless it runs
+}
+
+// found is what the last reading has found.
+type found struct {
+	targets []*Target // ordered by number
+	byID    map[string]*Target
+	err     error
 }
 
 // NewWatcher returns a Watcher of some rules. It has read /proc once.
 func NewWatcher(rules []Rule) (*Watcher, error) {
 	w := &Watcher{known: make(map[int]*process), byID: make(map[string]*process)}
+	w.found.Store(new(found))
 	if err := w.SetRules(rules); err != nil {
 		return nil, err
 	}
@@ -122,35 +133,17 @@ func (w *Watcher) Read() {
 }
 
 // Err returns why /proc could not be read the last time.
-func (w *Watcher) Err() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err
-}
+func (w *Watcher) Err() error { return w.found.Load().err }
 
-// Targets returns the present targets, ordered by number.
-func (w *Watcher) Targets() []*Target {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	list := make([]*Target, 0, len(w.byID))
-	for _, p := range w.byID {
-		list = append(list, p.target)
-	}
-	slices.SortFunc(list, func(a, b *Target) int { return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Start, b.Start)) })
-	return list
-}
+// Targets returns the present targets, ordered by number. The caller must not change the list.
+func (w *Watcher) Targets() []*Target { return w.found.Load().targets }
 
 // Find returns the target with an identity; nil if there is none.
-func (w *Watcher) Find(id string) *Target {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if p := w.byID[id]; p != nil {
-		return p.target
-	}
-	return nil
-}
+func (w *Watcher) Find(id string) *Target { return w.found.Load().byID[id] }
 
+// read reads /proc. The lock is held.
 func (w *Watcher) read() {
+	defer w.publish()
 	w.reading++
 	list, err := procfs.List(w.list)
 	if w.err = err; err != nil {
@@ -165,6 +158,17 @@ func (w *Watcher) read() {
 			w.forget(pid)
 		}
 	}
+}
+
+// publish shows what has been found.
+func (w *Watcher) publish() {
+	f := &found{byID: make(map[string]*Target, len(w.byID)), err: w.err}
+	for id, p := range w.byID {
+		f.byID[id] = p.target
+		f.targets = append(f.targets, p.target)
+	}
+	slices.SortFunc(f.targets, func(a, b *Target) int { return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Start, b.Start)) })
+	w.found.Store(f)
 }
 
 // meet processes an entry of /proc. Parents are met before their children, unless numbers have wrapped around.
