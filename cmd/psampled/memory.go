@@ -12,7 +12,7 @@ import (
 // collects more often from usualMemory on, unless more is in use.
 const (
 	heapGrowth  = 50        // percent
-	usualMemory = 160 << 20 // the files of strangers have 64 MB of it; the unit allows 384 MB without a penalty
+	usualMemory = 160 << 20 // the files of strangers have 96 MB of it; the unit allows 384 MB without a penalty
 )
 
 // boundMemory sets how much memory the collector lets us have, until ctx is done. Who has set GOGC or GOMEMLIMIT has decided.

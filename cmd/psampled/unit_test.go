@@ -87,6 +87,9 @@ func (r *running) functions() map[string]bool {
 	for _, f := range p.Function {
 		found[f.Name] = true
 	}
+	if !found["main"] {
+		r.t.Logf("without main: %.3000s", p)
+	}
 	return found
 }
 

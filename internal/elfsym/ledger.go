@@ -7,7 +7,7 @@ import (
 )
 
 // mostHeld is how many bytes all files and perf maps together may hold in memory.
-const mostHeld = 64 << 20
+const mostHeld = 96 << 20
 
 // idleAfter is how long a file has to be unused before others take its memory, whatever they need it for.
 const idleAfter = 10 * time.Second
