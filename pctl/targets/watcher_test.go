@@ -155,3 +155,28 @@ func BenchmarkRead(b *testing.B) {
 	}
 	b.ReportMetric(float64(len(w.known)), "processes")
 }
+
+// TestAskedWhileReading: who asks for targets does not wait for a reading of /proc, which touches files and memory of strangers.
+func TestAskedWhileReading(t *testing.T) {
+	t.Parallel()
+	w := watch(t, Rule{PID: os.Getpid()}, Rule{PID: ptest.Start(t, "sleep", "600").PID})
+	w.mu.Lock() // as a reading does
+	defer w.mu.Unlock()
+	done := make(chan error)
+	go func() {
+		list := w.Targets()
+		if len(list) != 1 || w.Find(list[0].ID()) != list[0] {
+			done <- fmt.Errorf("targets are %v", list)
+			return
+		}
+		done <- w.Err()
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("they wait")
+	}
+}
