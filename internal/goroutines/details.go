@@ -15,23 +15,28 @@ type wish struct {
 	b    []byte // what came of it
 }
 
-// grant reads what is wished, as far as it is there.
+// grant reads what is wished, as far as it is there. The bytes are valid until the next round.
 func (r *Reader) grant(wishes []wish) {
-	dst, addrs := make([][]byte, len(wishes)), make([]uint64, len(wishes))
+	if len(wishes) == 0 {
+		return
+	}
+	dst, addrs := r.wished[:0], r.sought[:0]
 	for i := range wishes {
-		dst[i], addrs[i] = make([]byte, wishes[i].size), wishes[i].addr
+		dst, addrs = append(dst, r.memory(int(wishes[i].size))), append(addrs, wishes[i].addr)
 	}
 	r.m.ReadVec(dst, addrs)
 	for i := range wishes {
 		wishes[i].b = dst[i]
 	}
+	r.wished, r.sought = dst, addrs
 }
 
 // details reads what goroutines wait for, and their labels. It does so before each g is read again: a g that stood still
 // had them.
 func (r *Reader) details(each []reading, todo []int) {
 	l := &r.r.layout
-	var queues, labels, timers, lines, bubbles []wish
+	queues := r.queued[:0]
+	var labels, timers, lines, bubbles []wish
 	for _, i := range todo {
 		e := &each[i]
 		e.channels, e.labels, e.poll, e.until, e.bubble, e.line = nil, nil, 0, 0, 0, Line{}
@@ -55,6 +60,7 @@ func (r *Reader) details(each []reading, todo []int) {
 			timers = append(timers, wish{of: e, addr: g.word(l.g.timer) + timerWhen, size: 8})
 		}
 	}
+	r.queued = queues
 	r.queues(queues)
 	r.labels(labels)
 	r.ancestors(lines)

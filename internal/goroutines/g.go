@@ -180,10 +180,10 @@ func (r raw) possible(addr uint64) bool {
 	return r.l.reasons == nil || int(r.b[r.l.g.waitreason]) < len(r.l.reasons)
 }
 
-// decode returns what the g itself has.
-func (r raw) decode() *G {
+// decode sets what the g itself has.
+func (r raw) decode(g *G) {
 	o := &r.l.g
-	g := &G{ID: r.word(o.goid), Status: Status(r.status() &^ scanning), Creator: r.word(o.gopc), Start: r.word(o.startpc)}
+	*g = G{ID: r.word(o.goid), Status: Status(r.status() &^ scanning), Creator: r.word(o.gopc), Start: r.word(o.startpc)}
 	g.Low, g.High = r.bounds()
 	if g.ID == 1 {
 		g.Creator = 0 // the runtime's start
@@ -202,5 +202,4 @@ func (r raw) decode() *G {
 	case Syscall:
 		g.Since = int64(r.word(o.waitsince))
 	}
-	return g
 }

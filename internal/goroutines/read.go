@@ -37,41 +37,19 @@ type Reader struct {
 	frames  []unwind.Frame
 	threads map[uint64]int // of m
 	left    budget
-	bufs    [][]byte // of a batch: g, g again
-	windows []byte
+	scratch
 
 	// Unread is how many g could not be read, or were none.
 	Unread int
 }
 
-// A budget bounds what is read and kept in one Read: of a program with a million goroutines in deep stacks of their own not all of
-// them are known.
-type budget struct {
-	wide    int // bytes of deep stacks that are read
-	frames  int // that are kept
-	details int // channels, labels and lines of ancestors that are kept, in bytes
-	// ancestors are bytes of them that are read.
-	ancestors int
-}
-
-var usual = budget{wide: 4 << 30, frames: 4 << 20, details: 64 << 20, ancestors: 1 << 30}
-
-// take takes n of one of the budgets, if there is as much.
-func take(left *int, n int) bool {
-	if *left < n {
-		return false
-	}
-	*left -= n
-	return true
-}
-
 // NewReader returns a Reader of a process whose executable memory code describes.
 func (r *Runtime) NewReader(m Memory, code unwind.Code) *Reader {
 	return &Reader{r: r, m: m, unwind: unwind.New(code),
-		bufs: buffers(2*batch, int(r.layout.size())), windows: make([]byte, batch*window)}
+		scratch: scratch{bufs: buffers(2*batch, int(r.layout.size())), windows: make([]byte, batch*window), made: make([]G, batch)}}
 }
 
-// Read calls f with each goroutine, until f returns false. They are read a few at a time, so they are not of one moment. One that
+// Read calls f with each goroutine, until f returns false. The G is valid until f returns; what it refers to may be kept. They are read a few at a time, so they are not of one moment. One that
 // begins meanwhile may be left out.
 func (r *Reader) Read(ctx context.Context, f func(*G) bool) error {
 	r.threads, r.stacks, r.lines, r.left = make(map[uint64]int), make(map[string]*Stack), make(map[string]*Line), usual
@@ -143,17 +121,16 @@ type reading struct {
 
 // batch reads some goroutines: all of them, and then those that have changed meanwhile, fewer at a time, which takes less time.
 func (r *Reader) batch(addrs []uint64) []*G {
-	gs := make([]*G, len(addrs))
-	todo := make([]int, len(addrs))
-	each := make([]reading, len(addrs))
+	r.gs, r.todo, r.each = r.gs[:0], r.todo[:0], r.each[:0]
 	for i, addr := range addrs {
-		todo[i], each[i] = i, reading{addr: addr, want: window}
+		r.gs, r.todo, r.each = append(r.gs, nil), append(r.todo, i), append(r.each, reading{addr: addr, want: window})
 	}
-	todo = r.pass(each, todo, gs)
+	gs, each, made := r.gs, r.each, r.made[:len(addrs)]
+	todo := r.pass(each, r.todo, gs, made)
 	for len(todo) > 0 {
 		n := min(few, len(todo))
 		for some := todo[:n]; len(some) > 0; {
-			some = r.pass(each, some, gs)
+			some = r.pass(each, some, gs, made)
 		}
 		todo = todo[n:]
 	}
@@ -166,12 +143,12 @@ func (r *Reader) batch(addrs []uint64) []*G {
 	return found
 }
 
-// pass reads those that are to do, and returns those that have to be read again.
-func (r *Reader) pass(each []reading, todo []int, gs []*G) (left []int) {
+// pass reads those that are to do into the memory of made, and returns those that have to be read again.
+func (r *Reader) pass(each []reading, todo []int, gs []*G, made []G) (left []int) {
 	r.round(each, todo)
 	left = todo[:0]
 	for _, i := range todo {
-		g, again := r.settle(&each[i])
+		g, again := r.settle(&each[i], &made[i])
 		switch {
 		case !again:
 			gs[i] = g
@@ -188,8 +165,8 @@ func (r *Reader) pass(each []reading, todo []int, gs []*G) (left []int) {
 // round reads each g that is to do, its stack, and the g again, in this order.
 func (r *Reader) round(each []reading, todo []int) {
 	size := int(r.r.layout.size())
-	var dst [][]byte
-	var addrs []uint64
+	r.granted = r.piece
+	dst, addrs := r.dst[:0], r.addrs[:0]
 	for n, i := range todo {
 		dst, addrs = append(dst, r.bufs[n][:size]), append(addrs, each[i].addr)
 	}
@@ -198,9 +175,7 @@ func (r *Reader) round(each []reading, todo []int) {
 		each[i].before = dst[n]
 	}
 	r.machines(each, todo, 0)
-	var stacks [][]byte
-	var places []uint64
-	var whose []int
+	stacks, places, whose := r.copies[:0], r.places[:0], r.whose[:0]
 	used, wider := 0, 0
 	for _, i := range todo {
 		e := &each[i]
@@ -224,6 +199,7 @@ func (r *Reader) round(each []reading, todo []int) {
 	for n, i := range whose {
 		each[i].stack = stacks[n]
 	}
+	r.dst, r.addrs, r.copies, r.places, r.whose = dst, addrs, stacks, places, whose
 	r.details(each, todo)
 	for n := range todo {
 		dst[n] = r.bufs[batch+n][:size]
@@ -273,8 +249,8 @@ func (e *reading) span(l *layout) (at, length uint64) {
 	return sp, min(hi-sp, e.want)
 }
 
-// settle returns the goroutine that was read, nil if there is none, or says that it has to be read again.
-func (r *Reader) settle(e *reading) (g *G, again bool) {
+// settle returns the goroutine that was read, in the memory of g, nil if there is none, or says that it has to be read again.
+func (r *Reader) settle(e *reading, g *G) (found *G, again bool) {
 	l := &r.r.layout
 	if e.before == nil {
 		return nil, true
@@ -289,7 +265,7 @@ func (r *Reader) settle(e *reading) (g *G, again bool) {
 	}
 	status := Status(before.status() &^ scanning)
 	if status == Running && before.sameRun(after) {
-		g = before.decode()
+		before.decode(g)
 		r.threadsOf(g, before)
 		return g, false
 	}
@@ -311,7 +287,7 @@ func (r *Reader) settle(e *reading) (g *G, again bool) {
 		e.want = wide
 		return nil, true
 	}
-	g = before.decode()
+	before.decode(g)
 	if g.Status == Waiting {
 		r.setWaits(e, g, stack.Frames, sp)
 	}

@@ -163,12 +163,3 @@ func (l list) read(m Memory, addrs []uint64, i uint64) error {
 	}
 	return nil
 }
-
-// buffers returns n buffers of a size.
-func buffers(n, size int) [][]byte {
-	all, bufs := make([]byte, n*size), make([][]byte, n)
-	for i := range bufs {
-		bufs[i] = all[i*size : (i+1)*size : (i+1)*size]
-	}
-	return bufs
-}

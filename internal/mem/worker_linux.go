@@ -16,6 +16,8 @@ type worker struct {
 	ended chan struct{}
 	tid   atomic.Int64 // of the thread that makes the present call
 	buf   []byte       // what the present call reads into: the caller may use its own again after we have given up
+	dst   [][]byte     // parts of buf
+	addrs []uint64
 }
 
 // A job is one call: of ReadVec if addrs is set.
@@ -37,11 +39,14 @@ type outcome struct {
 // own returns a job that reads into the worker's memory. The caller may change what the other one refers to.
 func (w *worker) own(j *job) job {
 	o := *j
-	o.dst, o.addrs = make([][]byte, len(j.dst)), append([]uint64(nil), j.addrs...)
+	w.dst, w.addrs = w.dst[:0], append(w.addrs[:0], j.addrs...)
 	at := 0
-	for i, b := range j.dst {
-		o.dst[i] = w.buf[at : at+len(b) : at+len(b)]
+	for _, b := range j.dst {
+		w.dst = append(w.dst, w.buf[at:at+len(b):at+len(b)])
 		at += len(b)
+	}
+	if o.dst = w.dst; j.addrs != nil {
+		o.addrs = w.addrs
 	}
 	return o
 }
