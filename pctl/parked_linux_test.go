@@ -1,0 +1,49 @@
+package pctl
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ptools/internal/ptest"
+)
+
+// TestParkedThreads: threads that Go's scheduler has parked have no frame of the goroutine that they ran before.
+func TestParkedThreads(t *testing.T) {
+	want := ptest.Rounds(200, 1000, 1000)
+	g := ptest.Start(t, ptest.BuildGo(t, "parked.go"), "-n", strconv.Itoa(want))
+	g.Ready()
+	p := grab(t, session(t, nil), g.PID, nil)
+	defer p.Close()
+	parked, working := 0, 0
+	for range ptest.Rounds(5, 10, 100) {
+		if err := p.Pause(bg, func(s *Snapshot) error {
+			s.CopyStacks()
+			for _, th := range s.Threads() {
+				frames, err := th.Stack()
+				var names []string
+				for _, f := range frames {
+					names = append(names, f.Func)
+				}
+				user := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, "main.") || strings.HasPrefix(name, "syscall.") })
+				if !slices.Contains(names, "runtime.stopm") && !slices.Contains(names, "runtime.schedule") {
+					if user >= 0 {
+						working++
+					}
+					continue
+				}
+				if parked++; user >= 0 || err != nil {
+					t.Errorf("thread %d: %q, %v", th.TID, names, err)
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d stacks of parked threads, %d of threads that work", parked, working)
+	if parked < want || working == 0 {
+		t.Errorf("%d stacks of parked threads, %d of threads that work", parked, working)
+	}
+}
