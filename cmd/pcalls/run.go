@@ -27,6 +27,7 @@ const (
 
 // run runs the whole command and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	job.SayLost("pcalls", stdout, stderr)
 	cfg, err := parse(args)
 	if about, ok := errors.AsType[usage.Text](err); ok {
 		_, err = io.WriteString(stdout, string(about))

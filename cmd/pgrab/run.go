@@ -20,6 +20,7 @@ import (
 
 // run is the whole command. Its error is an exit status (report).
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	job.SayLost("pgrab", stdout, stderr)
 	o, err := parse(args)
 	if text, ok := errors.AsType[usage.Text](err); ok {
 		if _, err = io.WriteString(stdout, string(text)); err != nil {
@@ -38,9 +39,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	job.FetchDebug(ctx, "pgrab", stderr, o.command, o.pids)
 	g := &grabber{options: o, prompt: prompt{in: stdin}, stderr: stderr, interactive: job.IsTerminal(stdin) && job.IsTerminal(stderr)}
-	if lost := job.LostOutput(stdout); lost != nil {
-		g.complain(lost)
-	}
 	if len(o.command) != 0 {
 		g.job = job.NewCommand()
 		defer g.job.Close()

@@ -52,16 +52,19 @@ func TestLostOutput(t *testing.T) {
 	ptest.Need(t, "sh")
 	psample := copyOf(t)
 	g := ptest.Start(t, "sleep", "1000")
-	for redirection, lost := range map[string]bool{">&-": true, ">/dev/null": false, "-o out.svg >&-": false} {
-		cmd := exec.Command("sh", "-c", psample+" -t 0.05 -p "+strconv.Itoa(g.PID)+" "+redirection)
+	sampling := " -t 0.05 -p " + strconv.Itoa(g.PID)
+	for line, lost := range map[string]bool{
+		sampling + " >&-": true, sampling + " >/dev/null": false, sampling + " -o out.svg >&-": false, " --help >&-": true, " --help >/dev/null": false,
+	} {
+		cmd := exec.Command("sh", "-c", psample+line)
 		cmd.Dir = t.TempDir()
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		if err := cmd.Run(); err != nil {
-			t.Fatalf("%s: %v: %s", redirection, err, &stderr)
+			t.Fatalf("%s: %v: %s", line, err, &stderr)
 		}
 		if strings.Contains(stderr.String(), "what is written there is lost") != lost {
-			t.Errorf("%s: %s", redirection, &stderr)
+			t.Errorf("%s: %s", line, &stderr)
 		}
 	}
 }

@@ -26,6 +26,9 @@ const (
 // run runs the whole command and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cfg, err := parse(args)
+	if err != nil || cfg.output == "" && cfg.http == "" {
+		job.SayLost("psample", stdout, stderr)
+	}
 	if about, ok := errors.AsType[usage.Text](err); ok {
 		_, err = io.WriteString(stdout, string(about))
 		return report(stderr, err)
@@ -41,9 +44,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		return report(stderr, err)
-	}
-	if lost := job.LostOutput(stdout); lost != nil && cfg.output == "" && cfg.http == "" {
-		fmt.Fprintf(stderr, "psample: %v\n", lost)
 	}
 	if cfg.from != "" {
 		return report(stderr, cfg.render(stdout, stderr))

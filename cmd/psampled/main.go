@@ -34,6 +34,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var asked check.Request
 	switch {
 	case errors.As(err, &about):
+		job.SayLost("psampled", stdout, stderr)
 		if _, err := io.WriteString(stdout, string(about)); err != nil {
 			io.WriteString(stderr, complaint(err))
 			return 1
@@ -43,6 +44,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		io.WriteString(stderr, complaint(err)+"try 'psampled --help'\n")
 		return 2
 	case errors.As(err, &asked):
+		job.SayLost("psampled", stdout, stderr)
 		err = asked.Write(ctx, stdout)
 	case err == nil:
 		err = s.serve(ctx, stderr)

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,13 +24,13 @@ func TakeDescriptors() error {
 	return nil
 }
 
-// LostOutput returns an error if what is written to w is kept nowhere because standard output was closed. The runtime opens
-// /dev/null in its place, before any code of the program runs, so that no other file gets its number. Writing reports no error then.
-func LostOutput(w io.Writer) error {
-	if f, ok := w.(*os.File); !ok || f != os.Stdout || !procfs.StandsForClosed(syscall.Stdout) {
-		return nil
+// SayLost says on standard error, in the name of a tool, that what is written to stdout is kept nowhere because standard output was closed.
+// The runtime opens /dev/null in its place, before any code of the program runs, so that no other file gets its number. Writing
+// reports no error then.
+func SayLost(tool string, stdout, stderr io.Writer) {
+	if f, ok := stdout.(*os.File); ok && f == os.Stdout && procfs.StandsForClosed(syscall.Stdout) {
+		fmt.Fprintf(stderr, "%s: standard output was closed, or is /dev/null opened for reading and writing: what is written there is lost\n", tool)
 	}
-	return errors.New("standard output was closed, or is /dev/null opened for reading and writing: what is written there is lost")
 }
 
 // Incomplete returns an error if the result may lack something, because files of targets could not be opened for want of
