@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -264,6 +265,18 @@ func TestZombie(t *testing.T) {
 	var out, errs strings.Builder
 	code := run(context.Background(), []string{"-p", strconv.Itoa(target.PID), "write"}, &out, &errs)
 	if want := fmt.Sprintf("pcalls: process %d: zombie: it has ended and waits for its parent\n", target.PID); code != 1 || errs.String() != want {
+		t.Errorf("status %d, %q", code, errs.String())
+	}
+}
+
+// TestThread: a thread's number is no process's.
+func TestThread(t *testing.T) {
+	target := ptest.Start(t, ptest.BuildC(t, "idle.c"), "-t", "1")
+	target.Ready()
+	tid := slices.Max(target.Threads())
+	var out, errs strings.Builder
+	code := run(context.Background(), []string{"-p", strconv.Itoa(tid), "write"}, &out, &errs)
+	if want := fmt.Sprintf("pcalls: process %d: not a process but a thread of process %d (-p %d)\n", tid, target.PID, target.PID); code != 1 || errs.String() != want {
 		t.Errorf("status %d, %q", code, errs.String())
 	}
 }

@@ -64,6 +64,9 @@ func OpenShared(pid int, files *elfsym.Cache) (*Process, error) {
 	if err := procfs.CheckOwn(); err != nil {
 		return nil, fmt.Errorf("%w (mount that of our own: mount -t proc proc /proc, or unshare --mount-proc)", err)
 	}
+	if status, err := procfs.ReadStatus(pid); err == nil && status.Tgid != pid {
+		return nil, fmt.Errorf("not a process but a thread of process %d (-p %d)", status.Tgid, status.Tgid)
+	}
 	p := &Process{PID: pid}
 	var err error
 	if p.space, err = handle.NewSpace(pid, files); err == nil {
