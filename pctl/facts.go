@@ -2,8 +2,10 @@ package pctl
 
 import (
 	"debug/elf"
+	"errors"
 	"os"
 	"strconv"
+	"syscall"
 
 	"ptools/internal/procfs"
 )
@@ -15,6 +17,9 @@ func (f *facts) readTarget() {
 		f.proc = err // of the process about which /proc tells nothing
 	}
 	if err != nil {
+		if errors.Is(err, syscall.ESRCH) && syscall.Kill(f.pid, 0) == syscall.EPERM {
+			f.proc = errHidden
+		}
 		return
 	}
 	f.tgid, f.state, f.threads = st.Tgid, st.State, st.Threads

@@ -72,6 +72,10 @@ func (f *facts) check(readOnly bool) error {
 	return nil
 }
 
+// errHidden refuses a process that lives and that /proc does not show.
+var errHidden = denied("run as root, or as a member of the group that is in its option gid=",
+	"permission denied: /proc hides processes of other users (it is mounted with hidepid)")
+
 // noProc refuses everything where /proc does not show the processes that our
 // system calls are about. Otherwise the memory of another process would be read
 // and written.

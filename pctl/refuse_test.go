@@ -35,6 +35,7 @@ func TestRefusals(t *testing.T) {
 		{"no proc", func(f *facts) { f.proc, f.tgid = procfs.ErrNotMounted, 0 }, nil, ErrNoProc, "no /proc is mounted"},
 		{"others' proc", func(f *facts) { f.proc, f.tgid = procfs.ErrForeign, 0 }, syscall.ESRCH, ErrNoProc, "mount -t proc"},
 		{"nobody", func(f *facts) { f.tgid = 0 }, nil, ErrNoProcess, "no such process"},
+		{"hidden", func(f *facts) { f.tgid, f.proc = 0, errHidden }, nil, fs.ErrPermission, "hidepid"},
 		{"self", func(f *facts) { f.self = 4242 }, nil, ErrSelf, "cannot grab itself"},
 		{"own thread", func(f *facts) { f.tgid, f.self = 4200, 4200 }, nil, ErrSelf, "cannot grab itself"},
 		{"thread", func(f *facts) { f.tgid = 4200 }, nil, ErrThread, "thread of process 4200 (grab 4200)"},

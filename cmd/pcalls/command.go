@@ -33,7 +33,7 @@ func (s *session) created(ctx context.Context) (status int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.find(p.PID()); err != nil || s.list {
+	if err := s.find(ctx, p.PID()); err != nil || s.list {
 		end(p)
 		return 0, err
 	}

@@ -20,7 +20,7 @@ func (s *session) running(ctx context.Context) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.findAll(); err != nil || s.list {
+	if err := s.findAll(ctx); err != nil || s.list {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)

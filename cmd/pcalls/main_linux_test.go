@@ -253,7 +253,7 @@ func TestKernelThread(t *testing.T) {
 		t.Skip("kernel threads are not to be seen in this pid namespace")
 	}
 	var out, errs strings.Builder
-	if code := run(context.Background(), []string{"-p", "2", "write"}, &out, &errs); code != 1 || errs.String() != "pcalls: process 2: kernel thread: it has no functions of its own\n" {
+	if code := run(context.Background(), []string{"-p", "2", "write"}, &out, &errs); code != 1 || errs.String() != "pcalls: grab 2: kernel thread: it has no user memory and cannot be traced\n" {
 		t.Errorf("status %d, %q", code, errs.String())
 	}
 }
@@ -264,7 +264,7 @@ func TestZombie(t *testing.T) {
 	target.WaitState("Z")
 	var out, errs strings.Builder
 	code := run(context.Background(), []string{"-p", strconv.Itoa(target.PID), "write"}, &out, &errs)
-	if want := fmt.Sprintf("pcalls: process %d: zombie: it has ended and waits for its parent\n", target.PID); code != 1 || errs.String() != want {
+	if want := fmt.Sprintf("pcalls: grab %d: process is a zombie: it has ended and waits for its parent\n", target.PID); code != 1 || errs.String() != want {
 		t.Errorf("status %d, %q", code, errs.String())
 	}
 }
@@ -276,7 +276,7 @@ func TestThread(t *testing.T) {
 	tid := slices.Max(target.Threads())
 	var out, errs strings.Builder
 	code := run(context.Background(), []string{"-p", strconv.Itoa(tid), "write"}, &out, &errs)
-	if want := fmt.Sprintf("pcalls: process %d: not a process but a thread of process %d (-p %d)\n", tid, target.PID, target.PID); code != 1 || errs.String() != want {
+	if want := fmt.Sprintf("pcalls: grab %d: not a process but a thread of process %d (grab %d)\n", tid, target.PID, target.PID); code != 1 || errs.String() != want {
 		t.Errorf("status %d, %q", code, errs.String())
 	}
 }

@@ -138,8 +138,20 @@ func (s *session) ofEach(f func(*part)) {
 	s.about = ""
 }
 
+// refusal returns why a process cannot be looked at, which a grab knows better than what has failed.
+func refusal(ctx context.Context, pid int, err error) error {
+	session := pctl.NewSession(nil)
+	defer session.Close()
+	p, refused := session.Grab(ctx, pid, &pctl.GrabOptions{ReadOnly: true})
+	if refused != nil {
+		return refused
+	}
+	p.Close()
+	return fmt.Errorf("process %d: %w", pid, err)
+}
+
 // find looks for the functions in a process, and prints them with --list. Otherwise it makes the probes, and the process is a part of the session.
-func (s *session) find(pid int) (err error) {
+func (s *session) find(ctx context.Context, pid int) (err error) {
 	p := &part{name: processName(pid)}
 	defer func() {
 		if err != nil {
@@ -149,10 +161,7 @@ func (s *session) find(pid int) (err error) {
 		}
 	}()
 	if p.process, err = calls.OpenProcess(pid); err != nil {
-		if errors.Is(err, syscall.ESRCH) {
-			err = pctl.ErrNoProcess
-		}
-		return fmt.Errorf("process %d: %w", pid, err)
+		return refusal(ctx, pid, err)
 	}
 	spec := s.spec()
 	cost := s.measure(&spec)
@@ -181,13 +190,13 @@ func (s *session) find(pid int) (err error) {
 }
 
 // findAll is find for each process. One that cannot be counted is an error if it is the only one; of several it is said, and the others are counted.
-func (s *session) findAll() error {
+func (s *session) findAll(ctx context.Context) error {
 	var first error
 	for _, pid := range s.pids {
 		if len(s.pids) > 1 {
 			s.about = "process " + processName(pid)
 		}
-		if err := s.find(pid); err != nil {
+		if err := s.find(ctx, pid); err != nil {
 			if first == nil {
 				first = err
 			}

@@ -38,23 +38,8 @@ func OpenProcess(pid int) (*Process, error) {
 	return p, nil
 }
 
-// Why a number of /proc has no memory and no objects.
-var (
-	errKernelThread = errors.New("kernel thread: it has no functions of its own")
-	errZombie       = errors.New("zombie: it has ended and waits for its parent")
-)
-
-// why says what a process is that could not be opened.
-func why(pid int, err error) error {
-	switch stat, e := procfs.ReadStat(pid); {
-	case e != nil:
-	case stat.Kthread():
-		return errKernelThread
-	case stat.State == 'Z' && stat.Ended():
-		return errZombie
-	}
-	return err
-}
+// ErrThread is the error for the number of a thread.
+var ErrThread = errors.New("not a process but a thread")
 
 // OpenShared is OpenProcess with files that others use, too. They stay open.
 func OpenShared(pid int, files *elfsym.Cache) (*Process, error) {
@@ -65,7 +50,7 @@ func OpenShared(pid int, files *elfsym.Cache) (*Process, error) {
 		return nil, fmt.Errorf("%w (mount that of our own: mount -t proc proc /proc, or unshare --mount-proc)", err)
 	}
 	if status, err := procfs.ReadStatus(pid); err == nil && status.Tgid != pid {
-		return nil, fmt.Errorf("not a process but a thread of process %d (-p %d)", status.Tgid, status.Tgid)
+		return nil, ErrThread
 	}
 	p := &Process{PID: pid}
 	var err error
@@ -77,7 +62,7 @@ func OpenShared(pid int, files *elfsym.Cache) (*Process, error) {
 	}
 	if err != nil {
 		p.Close()
-		return nil, why(pid, err)
+		return nil, err
 	}
 	if main := p.space.Named("a.out"); len(main) > 0 {
 		p.main = main[0].Path
