@@ -268,3 +268,26 @@ func TestGoroutinesOfUnknownVersion(t *testing.T) {
 		p.Close()
 	}
 }
+
+// TestGoroutinesOfOneThread: 32,768 goroutines that one thread runs in turn.
+func TestGoroutinesOfOneThread(t *testing.T) {
+	const n = 32768
+	target := ptest.StartWith(t, &ptest.Options{Env: []string{"GOMAXPROCS=1"}}, ptest.BuildGo(t, "gomix.go"), "-t", strconv.Itoa(n))
+	target.Ready()
+	p := grab(t, session(t, nil), target.PID, &GrabOptions{ReadOnly: true})
+	defer p.Close()
+	states := make(map[string]int)
+	for _, g := range goroutinesOf(t, p) {
+		if g.System {
+			continue
+		}
+		frames, err := g.Stack()
+		if g.State == "chan receive" && (err != nil || frames[len(frames)-1].Func != "runtime.goexit") {
+			t.Fatalf("%v: %s", err, g.AppendTrace(nil))
+		}
+		states[g.State]++
+	}
+	if states["chan receive"] != n || len(states) != 2 {
+		t.Errorf("%v", states)
+	}
+}
