@@ -13,12 +13,19 @@ import (
 // A mapState is one state of an address space's map. It never changes, except
 // that some fields are filled in on first use.
 type mapState struct {
-	text    []byte   // of /proc/PID/maps, to see whether anything has changed
+	text    mapText
 	regions []region // executable memory, and all memory of objects that have some, by address
 	objects []*object
 	auxv    procfs.Auxv // of the main program; nil if unknown
 	images  map[fileID]*image
 	names   atomic.Pointer[frameCache]
+}
+
+// mapText tells one text of /proc/PID/maps from another, to see whether anything has changed.
+type mapText struct {
+	read bool
+	size int
+	hash uint64
 }
 
 // entry is the entry point of the main program; 0 if unknown.
@@ -54,12 +61,12 @@ type region struct {
 
 // build makes a mapState from a list of mappings. It takes over the images of
 // files that were mapped before, opened or not.
-func build(maps []procfs.Map, text []byte, old map[fileID]*image) *mapState {
+func build(maps []procfs.Map, old map[fileID]*image) *mapState {
 	var g grouping
 	for i := range maps {
 		g.add(maps, i)
 	}
-	s := &mapState{text: text, images: map[fileID]*image{}}
+	s := &mapState{images: map[fileID]*image{}}
 	owner := make([]*object, len(maps))
 	for _, p := range g.parts {
 		if len(p.moved) == 0 && !slices.ContainsFunc(p.maps, func(i int) bool { return maps[i].Perm&procfs.Exec != 0 }) {

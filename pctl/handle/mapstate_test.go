@@ -98,7 +98,7 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]
 			t.Fatal(err)
 		}
 		var got []string
-		s := build(maps, nil, nil)
+		s := build(maps, nil)
 		for _, o := range s.objects {
 			got = append(got, fmt.Sprintf("%x-%x %s %d", o.start, o.end, o.path, len(o.maps)))
 		}
@@ -156,7 +156,7 @@ func FuzzBuild(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s := build(maps, text, nil)
+		s := build(maps, nil)
 		sorted := true
 		for i, m := range maps {
 			sorted = sorted && m.Start < m.End && (i == 0 || maps[i-1].End <= m.Start)

@@ -1,7 +1,7 @@
 package handle
 
 import (
-	"bytes"
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 
@@ -33,9 +33,14 @@ type Space struct {
 	mem      *mem.Patient // opened when text that was moved is first met
 	closed   bool
 
-	mu      sync.Mutex // one Refresh at a time
-	scratch []byte     // work space of Refresh, so that an unchanged map allocates nothing
+	mu sync.Mutex // one Refresh at a time
 }
+
+// texts are buffers for maps: an unchanged map allocates nothing.
+var texts = sync.Pool{New: func() any { return new([]byte) }}
+
+// mapSeed is the seed of the hashes of maps, which nobody can know in advance.
+var mapSeed = maphash.MakeSeed()
 
 var _ unwind.Code = (*Space)(nil)
 
@@ -85,23 +90,26 @@ func (s *Space) Refresh() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.now.Load()
-	text, err := procfs.ReadMaps(s.pid, s.scratch)
+	buf := texts.Get().(*[]byte)
+	defer texts.Put(buf)
+	text, err := procfs.ReadMaps(s.pid, *buf)
 	if err != nil {
 		return err
 	}
-	s.scratch = text
+	*buf = text
+	now := mapText{true, len(text), maphash.Bytes(mapSeed, text)}
 	switch {
-	case old.text != nil && bytes.Equal(text, old.text):
+	case now == old.text:
 		return nil
-	case len(text) == 0 && len(old.text) > 0: // a zombie: the last map still explains its last addresses
+	case len(text) == 0 && old.text.size > 0: // a zombie: the last map still explains its last addresses
 		return errGone
 	}
 	maps, err := procfs.ParseMaps(text)
 	if err != nil {
 		return err
 	}
-	state := build(maps, text, old.images)
-	s.scratch = nil // it belongs to the mapState now
+	state := build(maps, old.images)
+	state.text = now
 	state.auxv = s.auxvOf(state, old)
 	s.now.Store(state)
 	return nil
