@@ -47,3 +47,34 @@ func TestParkedThreads(t *testing.T) {
 		t.Errorf("%d stacks of parked threads, %d of threads that work", parked, working)
 	}
 }
+
+// TestUnstoppableStack: a parent in vfork(2) cannot be stopped. Where it waits is shown all the same.
+func TestUnstoppableStack(t *testing.T) {
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "vforkwait.c"))
+	g.Ready()
+	p := grab(t, session(t, nil), g.PID, nil)
+	defer p.Close()
+	found := 0
+	if err := p.Pause(bg, func(s *Snapshot) error {
+		for _, th := range s.Threads() {
+			if th.State != Unstoppable {
+				continue
+			}
+			found++
+			frames, err := th.Stack()
+			var names []string
+			for _, f := range frames {
+				names = append(names, f.Func)
+			}
+			if err != nil || len(names) < 3 || !strings.HasSuffix(names[0], "vfork") || names[1] != "hang" {
+				t.Errorf("%q, %v", names, err)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if found != 1 {
+		t.Errorf("%d threads could not be stopped", found)
+	}
+}

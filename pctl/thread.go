@@ -23,7 +23,8 @@ const (
 	InSyscall
 	// Unstoppable: it sleeps uninterruptibly, as a parent in vfork(2) does, or
 	// is the ended first thread of a living process. It executes nothing and
-	// has no registers to show.
+	// has no registers to show. One that sleeps has a stack all the same, as far as
+	// it can be read from outside.
 	Unstoppable
 )
 
@@ -182,6 +183,9 @@ func (t *Thread) Calls() ([]Frame, error) { return t.frames(0) }
 
 func (t *Thread) frames(how handle.How) ([]Frame, error) {
 	if t.State == Unstoppable {
+		if frames := t.blocked(how); frames != nil {
+			return frames, nil
+		}
 		return nil, &Error{Op: "stack", PID: t.p.PID(), TID: t.TID, Err: ErrUnstoppable}
 	}
 	if t.stack == nil {
@@ -192,6 +196,30 @@ func (t *Thread) frames(how handle.How) ([]Frame, error) {
 		t.walkedTo, t.walkedErr = t.p.walk.stack(t, how)
 	}
 	return t.walkedTo, t.walkedErr
+}
+
+// blocked returns the stack of a thread that could not be stopped, but executes nothing either: it is in the same system call before and
+// after its stack is read. It returns nil if that is not so, or if the stack is not whole.
+func (t *Thread) blocked(how handle.How) []Frame {
+	files := procfs.UnopenedTask(t.p.PID(), t.TID)
+	defer files.Close()
+	call, err := files.Syscall()
+	if err != nil || call.Running || call.SP == 0 {
+		return nil
+	}
+	var regs ptrace.Regs
+	regs.SetPC(call.PC)
+	regs.SetSP(call.SP)
+	if call.Nr >= 0 {
+		regs.SetSyscallArg(0, call.Args[0])
+	}
+	asleep := Thread{TID: t.TID, State: Unstoppable, Registers: Registers(regs.Regs), p: t.p, space: t.space, base: call.SP - redZone}
+	asleep.stack = readStack(t.p.userMemory(nothing{}), asleep.base)
+	frames, err := t.p.walk.stack(&asleep, how)
+	if now, again := files.Syscall(); err != nil || again != nil || now != call {
+		return nil
+	}
+	return frames
 }
 
 // walker unwinds and symbolizes the stacks of one process.
@@ -253,6 +281,6 @@ func (w *walker) unwind(t *Thread) unwind.End {
 		mem = t.p.userMemory(mem)
 	}
 	var end unwind.End
-	w.frames, end = w.unwinder.Unwind(t.Registers.kernel(), unwind.Stack{Base: t.base, Data: t.stack, Mem: mem}, w.frames[:0])
+	w.frames, end = w.unwinder.Unwind(t.Registers.kernel(), unwind.Stack{Base: t.base, Data: t.stack, Mem: mem, Partial: t.State == Unstoppable}, w.frames[:0])
 	return end
 }

@@ -140,7 +140,7 @@ func (k *ticking) takeSight(v *sight) {
 // unwindSight makes the levels of a sight.
 func (k *ticking) unwindSight(v *sight) {
 	p, s := k.p, &k.snap
-	s.Late, s.Partial, s.Chain, s.Base, s.Stack = false, v.asleep, nil, v.base, v.stack
+	s.Late, s.Partial, s.Argument, s.Chain, s.Base, s.Stack = false, v.asleep, 0, nil, v.base, v.stack
 	k.levels = k.levels[:0]
 	nr := int64(-1)
 	switch t := p.roster.byTID[v.tid]; {

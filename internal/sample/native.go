@@ -12,6 +12,7 @@ import (
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
+	"ptools/internal/ptrace"
 	"ptools/internal/unwind"
 	"ptools/pctl/control"
 	"ptools/pctl/handle"
@@ -178,8 +179,10 @@ func (n *native) StackAt(sp uint64) (bottom, top uint64) { return n.stacks.find(
 // that may have changed; the unwinder checks what it can.
 func (n *native) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	if s.Partial {
+		s.Regs = ptrace.Regs{}
 		s.Regs.SetPC(s.PC)
 		s.Regs.SetSP(s.SP)
+		s.Regs.SetSyscallArg(0, s.Argument)
 	}
 	strays := n.unwinder.Counts().Strays
 	stack := unwind.Stack{Base: s.Base, Data: s.Stack, Mem: n.mem, Chain: s.Chain, Partial: s.Partial}

@@ -96,7 +96,9 @@ func (o *outside) skip(t *thread) {
 // state.
 func (o *outside) readBlocked(t *thread, call procfs.Syscall) (state byte, end unwind.End) {
 	s := &o.snap
-	s.Partial, s.PC, s.SP = true, call.PC, call.SP
+	if s.Partial, s.PC, s.SP, s.Argument = true, call.PC, call.SP, 0; call.Nr >= 0 {
+		s.Argument = call.Args[0]
+	}
 	t.learnStack(o.p.image, s.SP)
 	t.readStack(o.p.image, s, o.buf)
 	state = 'S'

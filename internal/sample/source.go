@@ -87,10 +87,12 @@ type Image interface {
 // Capture is a thread at one moment.
 type Capture struct {
 	Regs    ptrace.Regs
-	Partial bool // only PC and SP are known
+	Partial bool // only PC, SP and Argument are known
 	PC, SP  uint64
-	Base    uint64 // address of Stack[0], the red zone below SP
-	Stack   []byte // copy of the stack
+	// Argument is the first one of the system call; 0: not known.
+	Argument uint64
+	Base     uint64 // address of Stack[0], the red zone below SP
+	Stack    []byte // copy of the stack
 	// Chain is the return addresses that the frame pointers led to at that moment; nil if they are not known.
 	Chain []uint64
 

@@ -28,7 +28,7 @@ func (u *Unwinder) leaveInner(p *place, n *plan, sp uint64) End {
 	before := u.registers
 	end := u.apply(n, p.m.Bias)
 	if end == 0 {
-		end = u.check(sp)
+		end = u.checkFrom(sp, u.regs[regRIP] != p.pc)
 	}
 	if end == Whole || end == NoRegister || end == 0 && (u.regs[regRIP] == 0 || u.isCode(u.regs[regRIP])) {
 		return end

@@ -90,7 +90,8 @@ type Stack struct {
 	// in. If Data ends in a Go function, which keeps frame pointers, Chain has its callers.
 	Chain []uint64
 	// Partial: only the program counter and the stack pointer of the registers
-	// are known, as /proc/PID/task/TID/syscall shows them.
+	// are known, as /proc/PID/task/TID/syscall shows them, and on amd64 the first
+	// argument of the system call, unless that is 0.
 	Partial bool
 }
 

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
+	"ptools/internal/mem"
+	"ptools/internal/procfs"
 	"ptools/internal/ptest"
 	"ptools/internal/ptrace"
 )
@@ -86,6 +89,49 @@ func TestHardStacks(t *testing.T) {
 			s.run(t, ptest.Rounds(50, 400, 10_000))
 		})
 	}
+}
+
+// TestVforkParent: a thread in vfork(2), or just behind it, has its return address in a register, and no memory on the stack.
+func TestVforkParent(t *testing.T) {
+	t.Run("waits", func(t *testing.T) { // it cannot be stopped
+		target := ptest.Start(t, ptest.BuildC(t, "testdata/vforked.c"))
+		target.Ready()
+		task := procfs.UnopenedTask(target.PID, target.PID)
+		defer task.Close()
+		call, err := task.Syscall()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := mem.Open(target.PID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		data := make([]byte, 64<<10)
+		n, _ := m.ReadAt(data, int64(call.SP-128)) // the stack ends before
+		var regs ptrace.Regs
+		regs.SetPC(call.PC)
+		regs.SetSP(call.SP)
+		regs.SetSyscallArg(0, call.Args[0])
+		space := openSpace(t, target.PID)
+		frames, end := New(space).Unwind(&regs, Stack{Base: call.SP - 128, Data: data[:n], Mem: m, Partial: true}, nil)
+		names := space.names(frames)
+		if missing := checkChain(names, []string{"main", "launch", "vfork"}); end != Whole || missing != "" {
+			t.Errorf("%v, without %q: %v", end, missing, names)
+		}
+	})
+	t.Run("stopped behind it", func(t *testing.T) {
+		target := ptest.Start(t, ptest.BuildC(t, "testdata/vforked.c"), "stop")
+		target.WaitFor("stop", target.Stopped)
+		space := openSpace(t, target.PID)
+		for tid, s := range stacksOf(t, target.PID) {
+			names := space.names(s.frames)
+			if missing := checkChain(names, []string{"main", "launch", "vfork"}); s.end != Whole || missing != "" {
+				t.Errorf("thread %d: %v, without %q: %v", tid, s.end, missing, names)
+			}
+		}
+		target.Signal(syscall.SIGCONT)
+	})
 }
 
 // TestVforkChild looks at a child that runs on its parent's stack.

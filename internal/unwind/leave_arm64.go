@@ -49,15 +49,6 @@ func (u *Unwinder) leave(p *place, sp uint64) (exit, End) {
 	return how, u.checkFrom(sp, !p.ret || n.delta == 0)
 }
 
-// checkFrom is check for a frame that may have no memory of its own: a function that calls nothing needs none. Only the
-// innermost function, and one that was interrupted, can be such.
-func (u *Unwinder) checkFrom(sp uint64, leaf bool) End {
-	if leaf && u.regs[regSP] == sp {
-		return 0
-	}
-	return u.check(sp)
-}
-
 // newPlan finds out how to leave p's function at p's instruction.
 func (l *planner) newPlan(p *place) plan {
 	t := p.m.Table

@@ -19,7 +19,9 @@ func (a *activation) load(r *ptrace.Regs, partial bool) bool {
 	a.known = 1<<columns - 1
 	a.tls, a.goReg = r.FsBase, r.R14
 	if partial {
-		a.known = 1<<regRSP | 1<<regRIP
+		if a.known = 1<<regRSP | 1<<regRIP; r.Rdi != 0 {
+			a.known |= 1 << regRDI // where vfork(2) has its return address
+		}
 		a.tls, a.goReg = 0, 0
 	}
 	return true

@@ -1,5 +1,6 @@
 // The chain main > launch > outer > work of a vfork child, on its parent's stack, while the parent
-// waits inside vfork.
+// waits inside vfork. With an argument the child stops its parent just behind vfork instead.
+#include <signal.h>
 #include <unistd.h>
 
 #define NOINLINE __attribute__((noinline, noclone))
@@ -19,9 +20,13 @@ NOINLINE void outer(void)
 	sink++;
 }
 
-NOINLINE void launch(void)
+NOINLINE void launch(int stop)
 {
 	if (vfork() == 0) {
+		if (stop) {
+			kill(getppid(), SIGSTOP);
+			_exit(0);
+		}
 		write(1, "ready\n", 6);
 		for (;;)
 			outer();
@@ -29,8 +34,9 @@ NOINLINE void launch(void)
 	sink++;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	launch();
+	(void)argv;
+	launch(argc > 1);
 	return 0;
 }
