@@ -73,18 +73,18 @@ check:
 	$(GO) tool staticcheck ./...
 	$(GO) test -count=1 .
 
-# Storms are short here: longer ones by go test without -short, and by torture. The processor is said first: what differs
+# Storms are short here: longer ones by go test without -short, and by torture. Check has run vet. The processor is said first: what differs
 # between vendors fails on one of them only.
 unit:
 	@grep -m 6 -E '^(vendor_id|cpu family|model|model name|stepping|microcode)' /proc/cpuinfo; uname -sr
-	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -short -p $(JOBS) -timeout 14m $$($(GO) list $(LONG)) \
+	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test -vet=off $(TESTFLAGS) -short -p $(JOBS) -timeout 14m $$($(GO) list $(LONG)) \
 		$$($(GO) list ./... | sed 1d | grep -v /cmd/ | grep -vxF "$$($(GO) list $(PLAIN))")
 	@echo the commands, their storms at short length, and what needs no race detector
-	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test -shuffle=on -short -skip '$(LENGTHY)|$(RACED)' -p $(JOBS) -timeout 14m $(PLAIN) ./cmd/...
-	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test $(TESTFLAGS) -short -p $(JOBS) -timeout 14m -run '$(RACED)' ./cmd/...
+	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test -vet=off -shuffle=on -short -skip '$(LENGTHY)|$(RACED)' -p $(JOBS) -timeout 14m $(PLAIN) ./cmd/...
+	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test -vet=off $(TESTFLAGS) -short -p $(JOBS) -timeout 14m -run '$(RACED)' ./cmd/...
 	@echo uprobes as on kernels before Linux 6.6
-	PTOOLS_PROBES=events $(GO) test $(TESTFLAGS) -short -run 'Probe|Counter|Signals|Switch|Linger|KillRisk|Trap' ./internal/perfevent ./pctl/control
-	PTOOLS_PROBES=events $(GO) test $(TESTFLAGS) -short -run 'GoEndings|FirstThreadEnds|MappedAgain' ./internal/calls
+	PTOOLS_PROBES=events $(GO) test -vet=off $(TESTFLAGS) -short -run 'Probe|Counter|Signals|Switch|Linger|KillRisk|Trap' ./internal/perfevent ./pctl/control
+	PTOOLS_PROBES=events $(GO) test -vet=off $(TESTFLAGS) -short -run 'GoEndings|FirstThreadEnds|MappedAgain' ./internal/calls
 
 kernels:
 	@./scripts/kernels.sh

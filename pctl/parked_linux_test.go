@@ -11,13 +11,13 @@ import (
 
 // TestParkedThreads: threads that Go's scheduler has parked have no frame of the goroutine that they ran before.
 func TestParkedThreads(t *testing.T) {
-	want := ptest.Rounds(200, 1000, 1000)
+	want := ptest.Rounds(100, 1000, 1000)
 	g := ptest.Start(t, ptest.BuildGo(t, "parked.go"), "-n", strconv.Itoa(want))
 	g.Ready()
 	p := grab(t, session(t, nil), g.PID, nil)
 	defer p.Close()
 	parked, working := 0, 0
-	for range ptest.Rounds(5, 10, 100) {
+	for range ptest.Rounds(3, 10, 100) {
 		if err := p.Pause(bg, func(s *Snapshot) error {
 			s.CopyStacks()
 			for _, th := range s.Threads() {

@@ -41,7 +41,7 @@ func threads() int {
 func main() {
 	n := flag.Int("n", 1000, "threads")
 	flag.Parse()
-	for d := time.Second; threads() < *n; d *= 2 {
+	for d := 300 * time.Millisecond; threads() < *n; d *= 2 {
 		var all sync.WaitGroup
 		for i := 0; i < *n; i++ {
 			all.Add(1)
