@@ -21,9 +21,9 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 		return usage.Errorf("unknown use of timers %q: auto, off or only", r.timers)
 	}
 	if r.config.by, ok = profile.ParseBy(r.by); !ok {
-		return usage.Errorf("unknown root of stacks %q: process, command or none", r.by)
+		return usage.Errorf("unknown root of stacks %q: process, command, none or goroutine", r.by)
 	}
-	if fs.Changed("by") && !r.follow && r.from == "" {
+	if fs.Changed("by") && !r.follow && r.from == "" && r.config.by != profile.ByGoroutine {
 		return usage.Errorf("--by tells processes apart that --follow samples: it means nothing without")
 	}
 	if fs.Changed("http") {
@@ -56,8 +56,11 @@ func (r *rawFlags) form(fs *pflag.FlagSet) error {
 		}
 	}
 	if !fs.Changed("value") {
-		if r.config.value = profile.CPU; r.threadCreate && r.config.format == profile.Folded {
+		switch r.config.value = profile.CPU; {
+		case r.threadCreate && r.config.format == profile.Folded:
 			r.config.value = profile.Samples // creations are counted
+		case r.config.by == profile.ByGoroutine:
+			r.config.value = profile.Goroutines
 		}
 	}
 	return nil

@@ -12,9 +12,12 @@ import (
 func (r *rawFlags) golang(fs *pflag.FlagSet) error {
 	wanted := r.config.value == profile.Goroutines
 	other := r.follow || r.top || r.blame || r.threadCreate
+	each := r.config.by == profile.ByGoroutine && r.from == ""
 	switch {
 	case r.goroutines != "auto" && r.goroutines != "off":
 		return usage.Errorf("unknown sampling of goroutines %q: auto or off", r.goroutines)
+	case each && (other || r.goroutines == "off"):
+		return usage.Errorf("goroutines are not sampled with --follow, --top, --blame, --threadcreate and --goroutines off: --by goroutine means nothing")
 	case other && (wanted || fs.Changed("goroutines")):
 		return usage.Errorf("goroutines are not sampled with --follow, --top, --blame and --threadcreate: --%s means nothing",
 			map[bool]string{true: "value goroutines", false: "goroutines"}[wanted])
@@ -24,7 +27,9 @@ func (r *rawFlags) golang(fs *pflag.FlagSet) error {
 		return usage.Errorf("-O %v shows when threads did what: it has no goroutines", r.config.format)
 	}
 	if r.goroutines == "auto" && !other {
-		r.config.beside = sample.Goroutines
+		if r.config.beside = sample.Goroutines; each {
+			r.config.beside = sample.EachGoroutine
+		}
 	}
 	return nil
 }

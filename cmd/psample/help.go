@@ -34,7 +34,8 @@ Shows where the threads of a program spend their time.
       --follow              also the processes that the targets start, until all have
                             ended
       --by WHAT             with --follow, what is at the root of stacks: process (default
-                            of folded and speedscope), command (of html and svg) or none
+                            of folded and speedscope), command (of html and svg) or
+                            none; goroutine: each goroutine of a Go program by itself
       --include REGEXP      only stacks with a function whose name matches
       --exclude REGEXP      only stacks without such a function
       --diff BASE           what has grown and shrunk since the profile in the file BASE,

@@ -31,6 +31,7 @@ const (
 
 // A Sampler samples one program. Its methods may be called from any goroutine.
 type Sampler struct {
+	each   bool
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -39,10 +40,11 @@ type Sampler struct {
 	err    error
 }
 
-// Start begins to sample the program that open returns. There is at most one reading in least. Close ends the sampling.
-func Start(least time.Duration, open func() (Program, error)) *Sampler {
+// Start begins to sample the program that open returns. There is at most one reading in least. With each, a Sight is one goroutine.
+// Close ends the sampling.
+func Start(least time.Duration, each bool, open func() (Program, error)) *Sampler {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Sampler{cancel: cancel, done: make(chan struct{})}
+	s := &Sampler{each: each, cancel: cancel, done: make(chan struct{})}
 	go s.run(ctx, least, open) // ended and awaited by Close
 	return s
 }
@@ -86,7 +88,7 @@ func (s *Sampler) run(ctx context.Context, least time.Duration, open func() (Pro
 		return
 	}
 	defer p.Close()
-	t := &taker{program: p, names: make(map[uint64]string)}
+	t := &taker{program: p, each: s.each, names: make(map[uint64]string)}
 	slot := slot{begin: time.Now(), length: max(firstSlot, least)}
 	var pace pace
 	for {

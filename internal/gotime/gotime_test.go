@@ -61,7 +61,7 @@ func TestRound(t *testing.T) {
 func TestEnd(t *testing.T) {
 	gone := errors.New("gone")
 	f := &fake{after: 2, err: gone}
-	s := Start(time.Millisecond, func() (Program, error) { return f, nil })
+	s := Start(time.Millisecond, false, func() (Program, error) { return f, nil })
 	<-s.done
 	if rounds := s.Take(); len(rounds) != 2 || s.Err() != gone || f.closed != 1 {
 		t.Errorf("%d rounds, %v, closed %d times", len(rounds), s.Err(), f.closed)
@@ -72,7 +72,7 @@ func TestEnd(t *testing.T) {
 // TestEarly: the runtime of a program that has just begun is waited for.
 func TestEarly(t *testing.T) {
 	f, tries := &fake{after: 1, err: errors.New("gone")}, 0
-	s := Start(time.Millisecond, func() (Program, error) {
+	s := Start(time.Millisecond, false, func() (Program, error) {
 		if tries++; tries < 3 {
 			return nil, goroutines.ErrEarly
 		}
@@ -82,7 +82,7 @@ func TestEarly(t *testing.T) {
 	if len(s.Take()) != 1 || tries != 3 {
 		t.Errorf("%d tries, %v", tries, s.Err())
 	}
-	s = Start(time.Millisecond, func() (Program, error) { return nil, goroutines.ErrEarly })
+	s = Start(time.Millisecond, false, func() (Program, error) { return nil, goroutines.ErrEarly })
 	s.Close() // while it waits
 	if s.Take() != nil {
 		t.Error("rounds of nothing")

@@ -22,6 +22,7 @@ type Round struct {
 // A Sight is a number of goroutines that do the same.
 type Sight struct {
 	Count  int
+	ID     uint64 // its number, if each goroutine is a Sight; else 0
 	State  string // in the words of Go's traces
 	Labels []goroutines.Label
 	// Frames is the stack, innermost first, without the functions of Go's runtime by which the goroutine waits. Of one that runs it is
@@ -33,6 +34,7 @@ type Sight struct {
 // taker takes rounds.
 type taker struct {
 	program Program
+	each    bool
 	names   map[uint64]string
 }
 
@@ -42,6 +44,7 @@ type same struct {
 	start  uint64 // of one without a stack
 	state  string
 	labels string
+	id     uint64 // if each is to be told from the others
 }
 
 // round takes a round that stands for some time.
@@ -56,13 +59,17 @@ func (t *taker) round(ctx context.Context, length time.Duration) (*Round, error)
 		if g.Status == goroutines.Changing {
 			r.Unsettled++
 		}
-		k := same{g.Stack, 0, g.State(), labelsOf(g)}
+		k := same{stack: g.Stack, state: g.State(), labels: labelsOf(g)}
 		if g.Stack == nil {
 			k.start = g.Start
+		}
+		if t.each {
+			k.id = g.ID
 		}
 		s := sights[k]
 		if s == nil {
 			s = t.sight(g)
+			s.ID = k.id
 			sights[k] = s
 			r.Sights = append(r.Sights, s)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -34,20 +35,37 @@ const (
 
 // OpenPeeker loads the program.
 func OpenPeeker() (*Peeker, error) {
-	types, err := taskTypes()
-	if err != nil {
-		return nil, err
-	}
-	pid, err := types.member("task_struct", "pid")
+	pid, err := pidOffset()
 	if err != nil {
 		return nil, err
 	}
 	p := &Peeker{program: -1, table: -1}
-	if err := p.open(int16(pid.off)); err != nil {
+	if err := p.open(pid); err != nil {
 		p.Close()
 		return nil, err
 	}
 	return p, nil
+}
+
+// knownPID is the result of pidOffset, once it is known: the kernel's types are five megabytes, and stay the same.
+var knownPID atomic.Pointer[int16]
+
+// pidOffset returns where a task_struct has the number of the thread.
+func pidOffset() (int16, error) {
+	if known := knownPID.Load(); known != nil {
+		return *known, nil
+	}
+	types, err := taskTypes()
+	if err != nil {
+		return 0, err
+	}
+	pid, err := types.member("task_struct", "pid")
+	if err != nil {
+		return 0, err
+	}
+	at := int16(pid.off)
+	knownPID.Store(&at)
+	return at, nil
 }
 
 func (p *Peeker) open(pid int16) (err error) {

@@ -60,6 +60,17 @@ type goroutineSet string
 
 const unlabelled goroutineSet = "\x00"
 
+// NumberLabel is the label of goroutines that are told apart by their numbers. It is the first one.
+const NumberLabel = "goroutine"
+
+// number returns the number of a goroutine that is told from others, or an empty string.
+func (s goroutineSet) number() string {
+	if pairs := s.pairs(); len(pairs) > 1 && pairs[0] == NumberLabel {
+		return pairs[1]
+	}
+	return ""
+}
+
 // GoroutineSet returns the member that stands for the goroutines of a process with these labels, keys and values in turn.
 func (p *members) GoroutineSet(pid int, labels []string) ThreadID {
 	set := unlabelled

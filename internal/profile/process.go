@@ -29,18 +29,19 @@ type Command struct {
 	Wall      time.Duration
 }
 
-// By says what the root of stacks is in a profile of a tree, in outputs that have only names.
+// By says what the root of stacks is, in outputs that have only names.
 type By uint8
 
 const (
-	ByProcess By = iota // name and number of the process
-	ByCommand           // its name
-	ByNone              // nothing: processes are not distinguished
+	ByProcess   By = iota // of a tree, name and number of the process
+	ByCommand             // of a tree, the name of the process
+	ByNone                // nothing: processes are not distinguished
+	ByGoroutine           // number of the goroutine
 )
 
-var byNames = [...]string{ByProcess: "process", ByCommand: "command", ByNone: "none"}
+var byNames = [...]string{ByProcess: "process", ByCommand: "command", ByNone: "none", ByGoroutine: "goroutine"}
 
-// ParseBy returns the meaning of process, command or none.
+// ParseBy returns the meaning of process, command, none or goroutine.
 func ParseBy(name string) (b By, ok bool) {
 	i := slices.Index(byNames[:], name)
 	return By(max(i, 0)), i >= 0
@@ -122,7 +123,10 @@ func (p *members) IsTree() bool { return len(p.processes) > 0 }
 
 // root appends the root of a thread's stacks.
 func (p *members) root(t thread, o *Options, dst []label) []label {
-	if t.process == 0 || o.By == ByNone {
+	if number := t.set.number(); o.By == ByGoroutine && number != "" {
+		return append(dst, label{name: "goroutine " + number})
+	}
+	if t.process == 0 || o.By == ByNone || o.By == ByGoroutine {
 		return dst
 	}
 	q := &p.processes[t.process-1]

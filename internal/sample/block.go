@@ -36,7 +36,7 @@ func Blocked(ctx context.Context, pid int, files *Files, period, d time.Duration
 	p := profile.New()
 	p.Subject, p.Start, p.Period = profile.Block, time.Now(), period
 	space := p.Space(pid, image.Executable(), image)
-	sampler := gotime.Start(min(period, d/2), image.(goProgram).Goroutines)
+	sampler := gotime.Start(min(period, d/2), false, image.(goProgram).Goroutines)
 	defer sampler.Close()
 	over, late := time.NewTimer(d), time.NewTimer(d+longestFirst)
 	defer over.Stop()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,11 +31,11 @@ type goProgram interface {
 func (g *goroutining) begin() {
 	s := g.p.sampler
 	image, ok := g.p.image.(goProgram)
-	if !ok || s.opt.Beside != Goroutines || g.p.kin != nil {
+	if !ok || s.opt.Beside == Nothing || g.p.kin != nil {
 		return
 	}
 	g.began, g.covered = s.clock.Now(), 0
-	g.sampler = gotime.Start(s.opt.Period, image.Goroutines)
+	g.sampler = gotime.Start(s.opt.Period, s.opt.Beside == EachGoroutine, image.Goroutines)
 }
 
 // count takes over what was read since the last call.
@@ -65,6 +66,9 @@ func countRound(p *profile.Profile, space *profile.Space, pid int, r *gotime.Rou
 			levels = append(levels, profile.Addr{PC: f.PC, Kind: kindOf(f)})
 		}
 		var labels []string
+		if sight.ID != 0 {
+			labels = append(labels, profile.NumberLabel, strconv.FormatUint(sight.ID, 10))
+		}
 		for _, l := range sight.Labels {
 			labels = append(labels, l.Key, l.Value)
 		}
@@ -81,11 +85,12 @@ func (g *goroutining) end() {
 	if g.sampler == nil {
 		return
 	}
+	s := g.p.sampler
+	ended := s.clock.Now() // a reading that is under way may take another second
 	g.sampler.Close()
 	g.count()
-	s := g.p.sampler
 	if g.covered > 0 && !s.opt.Marked {
-		g.p.space.StretchGoroutines(float64(s.clock.Now()-g.began) / float64(g.covered))
+		g.p.space.StretchGoroutines(float64(ended-g.began) / float64(g.covered))
 	}
 	g.sampler = nil
 }

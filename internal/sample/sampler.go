@@ -60,6 +60,8 @@ const (
 	Nothing Beside = iota
 	// Goroutines of Go programs (gotime). Those of a followed tree are not sampled.
 	Goroutines
+	// EachGoroutine is Goroutines, where each has a member of the profile of its own.
+	EachGoroutine
 )
 
 // Sample is one thread in one round.

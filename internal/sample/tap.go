@@ -35,20 +35,32 @@ const (
 
 // Tap begins to take the ticks of a process. Close must be called.
 func (w *Windows) Tap(pid int, blame bool) (*Tap, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return nil, os.ErrClosed
-	}
-	if err := w.want(pid); err != nil {
-		return nil, err
-	}
-	t := &Tap{windows: w, pid: pid, lost: w.lost.Load()}
+	t := &Tap{windows: w, pid: pid}
 	if blame {
 		t.peeker, _ = perfevent.OpenPeeker() // without it running holders are not seen
 	}
-	w.taps[pid] = append(w.taps[pid], t)
+	if err := t.begin(); err != nil {
+		if t.peeker != nil {
+			t.peeker.Close()
+		}
+		return nil, err
+	}
 	return t, nil
+}
+
+func (t *Tap) begin() error {
+	w := t.windows
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return os.ErrClosed
+	}
+	if err := w.want(t.pid); err != nil {
+		return err
+	}
+	t.lost = w.lost.Load()
+	w.taps[t.pid] = append(w.taps[t.pid], t)
+	return nil
 }
 
 // keep copies a record. What r refers to is valid only during the call.
