@@ -86,7 +86,10 @@ func (g *goroutining) end() {
 		return
 	}
 	s := g.p.sampler
-	ended := s.clock.Now() // a reading that is under way may take another second
+	ended := s.sched.ended // a reading that is under way may take another second
+	if ended == 0 {
+		ended = s.clock.Now()
+	}
 	g.sampler.Close()
 	g.count()
 	if g.covered > 0 && !s.opt.Marked {

@@ -295,7 +295,8 @@ func (s *Sampler) finish(start time.Duration) {
 		q.spending.readTotal()
 	}
 	p := s.profile
-	p.Duration = s.clock.Now() - start
+	s.sched.ended = s.clock.Now()
+	p.Duration = s.sched.ended - start
 	p.Rounds = s.sched.taken
 	s.cost.Rounds, s.cost.Late, s.cost.Missed = s.sched.taken, s.sched.late, s.sched.missed
 	for _, q := range slices.Clone(s.processes) {

@@ -27,9 +27,10 @@ type schedule struct {
 	phase         time.Duration // its phase, in (0, period]
 	random        func(n int64) int64
 
-	taken  int64 // ticks that became rounds
-	late   int64 // those of taken that began more than half a period after they were due
-	missed int64 // ticks that were not taken because a later one was due already
+	taken  int64         // ticks that became rounds
+	late   int64         // those of taken that began more than half a period after they were due
+	missed int64         // ticks that were not taken because a later one was due already
+	ended  time.Duration // when the sampling has ended, by the clock; 0: not yet
 }
 
 func newSchedule(start, period time.Duration) schedule {
