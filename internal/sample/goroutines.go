@@ -93,7 +93,7 @@ func (g *goroutining) end() {
 	g.sampler.Close()
 	g.count()
 	if g.covered > 0 && !s.opt.Marked {
-		g.p.space.StretchGoroutines(float64(ended-g.began) / float64(g.covered))
+		g.p.space.StretchGoroutines(float64(ended-max(g.began, s.sched.start)) / float64(g.covered))
 	}
 	g.sampler = nil
 }

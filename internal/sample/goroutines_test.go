@@ -69,7 +69,7 @@ func TestGoroutineShares(t *testing.T) {
 		t.Errorf("%+v", p.Goroutines)
 	}
 	// They stand for the whole time, whichever part of it the rounds stand for.
-	if average := total / float64(p.Duration); average < 999 || average > 1013 { // their time begins with the image, a millisecond before the first round
+	if average := total / float64(p.Duration); average < 999 || average > 1005 {
 		t.Errorf("%.1f goroutines on average", average)
 	}
 	checkGoJSON(t, p)
