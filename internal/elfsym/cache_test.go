@@ -137,7 +137,7 @@ func TestCacheErrors(t *testing.T) {
 		if f != nil || !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: %v %v", path, f, err)
 		}
-		if n := descriptors(t); n != before {
+		if n := descriptors(t); n > before { // a file of another test may be collected meanwhile
 			t.Errorf("%s: %d descriptors, %d before", path, n, before)
 		}
 	}
