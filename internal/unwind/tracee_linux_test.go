@@ -137,12 +137,20 @@ func (r *tracee) pass(s ptrace.Stop) {
 	}
 }
 
-// release detaches from all threads.
+// release detaches from all threads, those included that are born meanwhile: one that stayed attached could not end before this thread does.
 func (r *tracee) release() {
-	tids, _ := procfs.Tasks(r.pid, nil)
-	for _, tid := range tids {
-		if r.stop(tid) {
-			ptrace.Detach(tid, 0)
+	released := make(map[int]bool)
+	for more := true; more; {
+		more = false
+		tids, _ := procfs.Tasks(r.pid, nil)
+		for _, tid := range tids {
+			if released[tid] {
+				continue
+			}
+			released[tid], more = true, true
+			if r.stop(tid) {
+				ptrace.Detach(tid, 0)
+			}
 		}
 	}
 }
