@@ -1,6 +1,7 @@
 package pctl
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,13 +55,13 @@ func TestUnstoppableStack(t *testing.T) {
 	g.Ready()
 	p := grab(t, session(t, nil), g.PID, nil)
 	defer p.Close()
-	found := 0
+	var asleep []*Thread
 	if err := p.Pause(bg, func(s *Snapshot) error {
 		for _, th := range s.Threads() {
 			if th.State != Unstoppable {
 				continue
 			}
-			found++
+			asleep = append(asleep, th)
 			frames, err := th.Stack()
 			var names []string
 			for _, f := range frames {
@@ -74,7 +75,12 @@ func TestUnstoppableStack(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if found != 1 {
-		t.Errorf("%d threads could not be stopped", found)
+	if len(asleep) != 1 {
+		t.Fatalf("%d threads could not be stopped", len(asleep))
+	}
+	g.Stdin.Close() // the child ends, and the thread then
+	g.WaitFor("its end", func() bool { return !slices.Contains(g.Threads(), asleep[0].TID) })
+	if frames, err := asleep[0].Stack(); !errors.Is(err, ErrUnstoppable) {
+		t.Errorf("a stack of another moment: %v, %v", frames, err)
 	}
 }

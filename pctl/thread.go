@@ -23,8 +23,8 @@ const (
 	InSyscall
 	// Unstoppable: it sleeps uninterruptibly, as a parent in vfork(2) does, or
 	// is the ended first thread of a living process. It executes nothing and
-	// has no registers to show. One that sleeps has a stack all the same, as far as
-	// it can be read from outside.
+	// has no registers to show. One that sleeps has a stack all the same, for as long
+	// as it sleeps there: it is read from outside.
 	Unstoppable
 )
 
@@ -49,7 +49,9 @@ type Thread struct {
 	base  uint64        // address of stack[0]
 	stack []byte        // nil until it is copied
 	stuck bool          // the copy of its stack got stuck
-	lock  futex.Memory  // around the futex that it waits for
+	// asleep is what an Unstoppable thread sleeps in. Its SP is 0 if that is not known.
+	asleep procfs.Syscall
+	lock   futex.Memory // around the futex that it waits for
 	// pointed is what the arguments of its system call point to.
 	pointed []futex.Memory
 
@@ -107,6 +109,7 @@ func (t *Thread) callName() string {
 func (t *Thread) setRegisters(regs *ptrace.Regs, err error) {
 	if err != nil {
 		t.State = Unstoppable
+		t.asleep = t.sleepsIn()
 		return
 	}
 	t.Registers = Registers(regs.Regs)
@@ -198,13 +201,22 @@ func (t *Thread) frames(how handle.How) ([]Frame, error) {
 	return t.walkedTo, t.walkedErr
 }
 
-// blocked returns the stack of a thread that could not be stopped, but executes nothing either: it is in the same system call before and
-// after its stack is read. It returns nil if that is not so, or if the stack is not whole.
-func (t *Thread) blocked(how handle.How) []Frame {
+// sleepsIn returns the system call that the thread sleeps in now, or one without SP.
+func (t *Thread) sleepsIn() procfs.Syscall {
 	files := procfs.UnopenedTask(t.p.PID(), t.TID)
 	defer files.Close()
 	call, err := files.Syscall()
-	if err != nil || call.Running || call.SP == 0 {
+	if err != nil || call.Running {
+		return procfs.Syscall{}
+	}
+	return call
+}
+
+// blocked returns the stack of a thread that could not be stopped, but executes nothing either: before and after its stack is read it is in
+// the system call that it was in at the Pause. It returns nil if that is not so, or if the stack is not whole.
+func (t *Thread) blocked(how handle.How) []Frame {
+	call := t.asleep
+	if call.SP == 0 || t.sleepsIn() != call {
 		return nil
 	}
 	var regs ptrace.Regs
@@ -216,7 +228,7 @@ func (t *Thread) blocked(how handle.How) []Frame {
 	asleep := Thread{TID: t.TID, State: Unstoppable, Registers: Registers(regs.Regs), p: t.p, space: t.space, base: call.SP - redZone}
 	asleep.stack = readStack(t.p.userMemory(nothing{}), asleep.base)
 	frames, err := t.p.walk.stack(&asleep, how)
-	if now, again := files.Syscall(); err != nil || again != nil || now != call {
+	if err != nil || t.sleepsIn() != call {
 		return nil
 	}
 	return frames

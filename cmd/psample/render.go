@@ -173,10 +173,22 @@ func (c *config) put(stdout io.Writer, p *profile.Profile, w *written, hints []s
 		return err
 	}
 	if c.output != "" {
-		return profile.WriteFile(c.output, write)
+		err = profile.WriteFile(c.output, write)
+	} else if err = write(stdout); err != nil && !errors.Is(err, profile.ErrNoDiff) {
+		err = outputError(err)
+	} else {
+		err = nil
 	}
-	if err := write(stdout); err != nil && !errors.Is(err, profile.ErrNoDiff) {
-		return outputError(err)
+	if err == nil && o.Value == profile.Goroutines && p.Total().Goroutines == 0 {
+		return fmt.Errorf("no goroutine was seen%s", cmp.Or(because(p.Goroutines.Why), ": what was sampled is no Go program, or was sampled too shortly"))
 	}
-	return nil
+	return err
+}
+
+// because returns a reason to be added to an error, empty if there is none.
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
 }

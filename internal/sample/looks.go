@@ -149,7 +149,9 @@ func (k *ticking) unwindSight(v *sight) {
 		k.levels, s.Partial, s.PC, s.SP = append(k.levels, p.sampler.notStopped), true, 0, 0
 		return
 	case v.asleep:
-		nr, s.PC, s.SP = v.call.Nr, v.call.PC, v.call.SP
+		if nr, s.PC, s.SP = v.call.Nr, v.call.PC, v.call.SP; nr >= 0 {
+			s.Argument = v.call.Args[0]
+		}
 	default:
 		s.Regs, s.PC, s.SP = v.regs, v.regs.PC(), v.regs.SP()
 		in, _, ok := v.regs.SyscallReturn()

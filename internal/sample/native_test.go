@@ -416,3 +416,15 @@ func TestLooksAreNoStops(t *testing.T) {
 		t.Errorf("%.2f %% of the samples are shown as stopped\n%s", 100*got, folded(t, s, profile.Samples))
 	}
 }
+
+// TestVforkParent: a thread waits in vfork(2), where its return address is in a register and nothing can stop it. Its callers are shown.
+func TestVforkParent(t *testing.T) {
+	bothAtOnce(t, func(t *testing.T, use UseTimers) {
+		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "vforkwait.c"), "-t", "1")
+		g.Ready()
+		s := sampleBy(t, use, 20, time.Second/99, nil, attach(t, g.PID, nil))
+		if text := folded(t, s, profile.Wall); !strings.Contains(text, "hang;vfork;[vfork]") {
+			t.Errorf("%s", text)
+		}
+	})
+}
