@@ -27,7 +27,7 @@ var rooms = map[string][]string{
 	"internal/machine":    {"internal/a64", "internal/x86"},
 	"internal/ptrace":     {unix, "internal/a64", "internal/machine"},
 	"internal/procfs":     {unix, "internal/patience"},
-	"internal/mem":        {"internal/patience", unix},
+	"internal/mem":        {"internal/patience", "internal/procfs", unix},
 	"internal/preempt":    {unix, "internal/procfs"},
 	"internal/need":       {unix, "internal/procfs"},
 	"internal/perfevent":  {unix, "internal/need", "internal/ptrace"},

@@ -2,7 +2,6 @@ package pctl
 
 import (
 	"errors"
-	"os"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -211,23 +210,8 @@ func (c *stackCopy) results() func(yield func(copiedStack) bool) {
 	}
 }
 
-// sleeps reports whether the goroutine's thread sleeps in one of the calls that read memory,
-// rather than waits for a processor or for Go's runtime.
+// sleeps reports whether the goroutine's thread sleeps in one of the calls that read memory.
 func (c *stackCopy) sleeps() bool {
-	tid := int(c.tid.Load())
-	if tid == 0 {
-		return false // not begun
-	}
-	task, err := procfs.OpenTask(os.Getpid(), tid)
-	if err != nil {
-		return false
-	}
-	defer task.Close()
-	call, err := task.Syscall()
-	if err != nil { // we are not dumpable: only the state is visible
-		st, err := task.Stat()
-		return err == nil && st.State != 'R'
-	}
-	name := procfs.SyscallName(call.Nr)
-	return !call.Running && (name == "process_vm_readv" || name == "pread64")
+	tid := c.tid.Load()
+	return tid != 0 && procfs.SleepsInRead(int(tid)) // 0: not begun
 }

@@ -1,12 +1,11 @@
 package mem
 
 import (
-	"bytes"
-	"os"
-	"strconv"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"ptools/internal/procfs"
 )
 
 // A worker reads until it is left behind, or jobs is closed.
@@ -63,23 +62,15 @@ func (w *worker) do(m *Memory, j *job) (int, error) {
 func (w *worker) run(m *Memory) {
 	defer close(w.ended)
 	for j := range w.jobs {
-		w.tid.Store(int64(unix.Gettid())) // the thread stays the same during the call
+		w.tid.Store(int64(unix.Gettid())) // the thread stays the same during the call, and is another one's as soon as that has ended
 		n, err := w.do(m, &j)
 		w.tid.Store(0)
 		w.done <- outcome{n, err, j.dst}
 	}
 }
 
-// sleeps reports whether the worker's thread sleeps in its call, rather than waits for a processor or for Go's runtime.
+// sleeps reports whether the worker's thread sleeps in its call.
 func (w *worker) sleeps() bool {
 	tid := w.tid.Load()
-	if tid == 0 {
-		return false
-	}
-	stat, err := os.ReadFile("/proc/self/task/" + strconv.FormatInt(tid, 10) + "/stat")
-	if err != nil {
-		return true
-	}
-	at := bytes.LastIndexByte(stat, ')')
-	return at+2 < len(stat) && stat[at+2] != 'R'
+	return tid != 0 && procfs.SleepsInRead(int(tid))
 }

@@ -89,5 +89,8 @@ func MonotonicOf(pid int) time.Duration { return 0 }
 // StandsForClosed is for Linux.
 func StandsForClosed(int) bool { return false }
 
+// SleepsInRead is for Linux.
+func SleepsInRead(int) bool { return false }
+
 // Age cannot be told on this platform.
 func Age(uint64) time.Duration { return 0 }

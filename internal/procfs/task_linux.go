@@ -3,6 +3,7 @@ package procfs
 import (
 	"bytes"
 	"errors"
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -77,6 +78,24 @@ func (t *Task) Syscall() (Syscall, error) {
 		return Syscall{}, errno
 	}
 	return ParseSyscall(b)
+}
+
+// SleepsInRead reports whether a thread of this process sleeps in one of the calls that read memory of another one, rather
+// than waits for a processor or, in any other call, for Go's runtime. Of a program whose files in /proc are root's
+// (prctl(2), PR_SET_DUMPABLE) only the state of its threads can be seen: there each sleep counts.
+func SleepsInRead(tid int) bool {
+	task, err := OpenTask(os.Getpid(), tid)
+	if err != nil {
+		return false // the goroutine runs on another thread by now
+	}
+	defer task.Close()
+	call, err := task.Syscall()
+	if err != nil {
+		st, err := task.Stat()
+		return err == nil && st.State != 'R'
+	}
+	name := SyscallName(call.Nr)
+	return !call.Running && (name == "process_vm_readv" || name == "pread64")
 }
 
 // Stat reads the thread's stat.

@@ -35,3 +35,34 @@ func TestLateEnd(t *testing.T) {
 		b.files.Close()
 	}
 }
+
+// TestEndsBeforeSampling: a process that ends while sampling begins is there once, and none of its time counts, whether it
+// was found among the children or its records alone tell of it, and whenever these are read.
+func TestEndsBeforeSampling(t *testing.T) {
+	for _, found := range []bool{false, true} {
+		b := NewBirths(0, NewFiles(), false)
+		s := New(nil, &Options{Follow: &Follow{Files: b.files, Births: b}})
+		now := perfevent.Now()
+		parent, child := os.Getpid(), 1<<30
+		s.tree.start = notBegun
+		s.tree.add(parent, 0)
+		if found {
+			s.tree.add(child, parent).born = notBegun
+		}
+		s.tree.zero()
+		b.tell(perfevent.Record{Kind: perfevent.Fork, PID: child, Parent: parent, Time: now - 4*time.Second})
+		b.tell(perfevent.Record{Kind: perfevent.Exit, PID: child, Time: now - 3*time.Second})
+		b.ends = []perfevent.End{{PID: child, TID: child, Start: now - 4*time.Second, CPU: time.Second, Comm: "early", Last: true}}
+		s.drain()
+		b.tell(perfevent.Record{Kind: perfevent.Fork, PID: child, Parent: parent, Time: perfevent.Now()}) // the number comes again
+		s.drain()
+		s.tree.finish()
+		if got := s.profile.Processes(); len(got) != 3 || got[1].PID != child || got[1].CPU != 0 || got[1].Wall != 0 {
+			t.Errorf("found %v: %+v", found, got)
+		}
+		if n := s.cost.Followed; n.Processes != 3 || n.Stray != 0 || n.Unsure != 0 {
+			t.Errorf("found %v: %+v", found, n)
+		}
+		b.files.Close()
+	}
+}

@@ -203,5 +203,5 @@ func (k *kin) life(until time.Duration) time.Duration {
 	if k.died != 0 {
 		until = k.died
 	}
-	return max(until-k.born, 0)
+	return max(until-max(k.born, k.tree.start), 0)
 }

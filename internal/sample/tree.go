@@ -76,6 +76,7 @@ type tree struct {
 	unwinder kinUnwinder
 	owed     owed
 	lives    map[profile.ProcessID]life
+	early    map[int]bool // processes that begin has found, and zero has not: the records of their births may come
 }
 
 // life is what is known of a process to the end of the sampling.
@@ -112,6 +113,9 @@ func (t *tree) takeRecord(r *perfevent.Record) {
 		switch {
 		case parent == nil, k != nil && (k.source || r.Time <= k.born): // begin has found it
 			return
+		case k == nil && r.Time <= t.start && t.early[r.PID]: // begin had found it
+			delete(t.early, r.PID)
+			return
 		case k != nil:
 			t.died(k, r.Time) // the record of its end was lost: its number is that of another process
 		}
@@ -140,11 +144,14 @@ func (t *tree) died(k *kin, at time.Duration) {
 	if k.died != 0 {
 		return
 	}
-	k.died = at
-	if t.ticks.Follows() == perfevent.FollowRecords {
+	if k.died = at; at <= t.start && !k.source { // before sampling began: none of its time counts
+		k.used, k.before, k.ticked, k.final = 0, 0, 0, true
+	} else if t.ticks.Follows() == perfevent.FollowRecords {
 		if used, err := processorTime(k.pid); err == nil { // its parent has not waited for it yet
 			k.used, k.final = used, true
 		}
+	}
+	if t.ticks.Follows() == perfevent.FollowRecords {
 		t.ticks.Drop(k.pid)
 	}
 	t.unlook(k)

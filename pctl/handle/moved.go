@@ -61,7 +61,9 @@ func (s *Space) holds(r *region, l *loaded, addr uint64) bool {
 		if err != nil {
 			return false
 		}
-		same, _ = sameCode(m, l.file, base, max(n*chunk, base+seg.Vaddr))
+		if same, known = sameCode(m, l.file, base, max(n*chunk, base+seg.Vaddr)); !known {
+			return false // for now: the memory may be readable another time
+		}
 		if r.moved.same == nil {
 			r.moved.same = make(map[uint64]bool)
 		}
@@ -70,15 +72,15 @@ func (s *Space) holds(r *region, l *loaded, addr uint64) bool {
 	return same
 }
 
-// sameCode reports whether a chunk of memory has the bytes of the file at that place, and whether the file has some there.
-// Breakpoints, and other patches of a few bytes, make no difference.
+// sameCode reports whether a chunk of memory has the bytes of the file at that place. It is not ok if the file has none
+// there, or the memory could not be read. Breakpoints, and other patches of a few bytes, make no difference.
 func sameCode(m *mem.Patient, f *elfsym.File, base, addr uint64) (same, ok bool) {
 	var want, got [chunk]byte
 	n := chunk
 	for ; n > 0 && !f.ReadAddr(want[:n], addr-base); n /= 2 { // the segment ends
 	}
 	if _, err := m.ReadAt(got[:n], int64(addr)); err != nil || n == 0 {
-		return false, n > 0
+		return false, false
 	}
 	differ := 0
 	for i, b := range got[:n] {

@@ -125,9 +125,9 @@ func typesOf(p *gprofile.Profile) string {
 }
 
 // TestProfiles: each profile has the types that engines expect. It is there within a second after its time plus the
-// lateness of the machine itself.
+// lateness of the machine itself, and runs alone: other tests, whose work under the race detector takes ten times as long as
+// it should, are not the machine.
 func TestProfiles(t *testing.T) {
-	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000", "-u", "800")
 	f := newFixture(t, serve.Options{}, nil, g.PID)
 	at := fmt.Sprintf("/targets/%d/debug/pprof/", g.PID)
