@@ -80,7 +80,11 @@ func (o *outside) passive(t *thread, call procfs.Syscall) {
 	}
 	// The thread is never stopped and keeps moving: only the system call is
 	// certain for this moment.
-	o.levels = append(o.levels[:0], o.note(call.Nr))
+	if o.levels = o.levels[:0]; call.Nr >= 0 {
+		o.levels = append(o.levels, o.note(call.Nr))
+	} else {
+		o.levels = append(o.levels, o.waiting("")) // for a page of memory, most often
+	}
 	t.blocked.know, t.blocked.call = moving, call
 	o.p.took(t, unwind.Unreadable)
 }
