@@ -76,7 +76,6 @@ type tree struct {
 	unwinder kinUnwinder
 	owed     owed
 	lives    map[profile.ProcessID]life
-	early    map[int]bool // processes that begin has found, and zero has not: the records of their births may come
 }
 
 // life is what is known of a process to the end of the sampling.
@@ -113,8 +112,8 @@ func (t *tree) takeRecord(r *perfevent.Record) {
 		switch {
 		case parent == nil, k != nil && (k.source || r.Time <= k.born): // begin has found it
 			return
-		case k == nil && r.Time <= t.start && t.early[r.PID]: // begin had found it
-			delete(t.early, r.PID)
+		case k == nil && r.Time <= t.start && t.strays.early[r.PID]: // begin had found it
+			delete(t.strays.early, r.PID)
 			return
 		case k != nil:
 			t.died(k, r.Time) // the record of its end was lost: its number is that of another process

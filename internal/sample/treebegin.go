@@ -11,7 +11,7 @@ func newTree(s *Sampler) *tree {
 	t := &tree{
 		sampler: s, living: make(map[int]*kin), dead: make(map[int][]*kin),
 		files: newTreeFiles(f.Files, f.Lines), lives: make(map[profile.ProcessID]life), strays: newStrays(perfevent.Now()),
-		closers: make(chan struct{}, maxLooked), early: make(map[int]bool),
+		closers: make(chan struct{}, maxLooked),
 	}
 	if t.births = f.Births; t.births != nil {
 		t.ticks = t.births
@@ -89,7 +89,7 @@ func (t *tree) zero() {
 	for _, k := range t.living {
 		k.born, k.ticked, k.shown = t.start, 0, 0
 		if !k.readThreads(ended) {
-			t.early[k.pid] = !k.source
+			t.strays.early[k.pid] = !k.source
 			t.died(k, t.start)
 		}
 	}

@@ -19,6 +19,8 @@ type strays struct {
 	// last one may be read after the burial, and must not make a stray of the process.
 	buried, before map[int]time.Duration
 	turned         time.Duration // when buried was empty
+	// early are those that begin has found, and zero has not: the records of their births may come.
+	early map[int]bool
 }
 
 // identity identifies a process: no other has the same.
@@ -35,7 +37,7 @@ type stray struct {
 }
 
 func newStrays(now time.Duration) strays {
-	return strays{waiting: make(map[identity]*stray), buried: make(map[int]time.Duration), turned: now}
+	return strays{waiting: make(map[identity]*stray), buried: make(map[int]time.Duration), turned: now, early: make(map[int]bool)}
 }
 
 // bury records that a process is counted.
