@@ -36,7 +36,11 @@ func TestUnreadFileHint(t *testing.T) {
 		}
 		return stderr.String()
 	}
-	if s := told(); !strings.Contains(s, "install its debug symbols") {
+	s := told()
+	for try := 0; try < 10 && !strings.Contains(s, "hint") && !strings.Contains(s, ", 0 missed)"); try++ { // a busy machine: the program may not have run meanwhile
+		s = told()
+	}
+	if !strings.Contains(s, "install its debug symbols") {
 		t.Errorf("a stripped file: %s", s)
 	}
 	if err := os.Chmod(target, 0); err != nil {
