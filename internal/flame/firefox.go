@@ -163,11 +163,15 @@ func (g *Graph) Firefox(w io.Writer, start time.Time, period time.Duration) erro
 		c := &g.cells[i]
 		byThread[c.thread] = append(byThread[c.thread], c)
 	}
-	main := make(map[int]bool)
+	starts := make(map[int]float64) // of processes
 	for _, id := range slices.Sorted(maps.Keys(byThread)) {
-		t := g.firefoxThread(id, byThread[id])
-		t.IsMainThread = !main[g.threads[id].PID]
-		main[g.threads[id].PID] = true
+		t, pid := g.firefoxThread(id, byThread[id]), g.threads[id].PID
+		start, known := starts[pid]
+		if t.IsMainThread = !known; !known {
+			start = t.Registered
+			starts[pid] = start
+		}
+		t.ProcessStart = start
 		out.Threads = append(out.Threads, t)
 	}
 	return clean.Encode(w, out)
@@ -214,6 +218,7 @@ func (g *Graph) firefoxThread(id int, cells []*cell) *firefoxThread {
 		ran = s.ran
 	}
 	t.sample(end, nil, 0, ran) // where the last one ends
+	t.Registered, t.Unregistered = t.Samples.Time[0], &t.Samples.Time[len(t.Samples.Time)-1]
 	return t
 }
 

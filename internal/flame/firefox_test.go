@@ -17,9 +17,13 @@ import (
 // firefoxFile is the part of the format that the test reads.
 type firefoxFile struct {
 	Threads []struct {
-		Name    string
-		PID     string
-		TID     int
+		Name string
+		PID  string
+		TID  int
+
+		RegisterTime   float64
+		UnregisterTime *float64
+
 		Samples struct {
 			Length     int
 			Stack      []*int
@@ -55,6 +59,9 @@ func TestFirefox(t *testing.T) {
 			s, last := th.Samples, 0.0
 			if s.Length != len(s.Stack) || s.Length != len(s.Weight) || s.Length != len(s.Time) {
 				t.Errorf("%d samples with %d stacks, %d weights, %d times", s.Length, len(s.Stack), len(s.Weight), len(s.Time))
+			}
+			if th.RegisterTime != s.Time[0] || th.UnregisterTime == nil || *th.UnregisterTime != s.Time[s.Length-1] {
+				t.Errorf("a thread from %v to %v with samples from %v", th.RegisterTime, th.UnregisterTime, s.Time[0])
 			}
 			for i, stack := range s.Stack {
 				if s.Time[i] < last {
