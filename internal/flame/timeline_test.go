@@ -92,6 +92,26 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
+// TestLanes: processes are in the order of their births, whatever their numbers, which begin anew when they have run out.
+func TestLanes(t *testing.T) {
+	t.Parallel()
+	g := flame.New()
+	g.Title, g.Values = "lanes", []flame.Value{{Name: "wall", Unit: flame.Nanoseconds}}
+	node := g.Child(0, flame.Frame{Name: "main", Object: "/bin/p"}, nil)
+	for i, pid := range []int{9, 2, 3, 9} {
+		thread := g.Thread(flame.Thread{PID: pid, TID: pid + i, Name: "p", Process: "p"})
+		born := time.Duration(pid%9) * time.Second // 9 is the first
+		g.Add(node, thread, []int64{int64(time.Second)})
+		g.Span(thread, flame.Span{Node: node, From: born + time.Duration(i)*time.Millisecond, To: born + time.Second, State: flame.Running})
+	}
+	b := open(t, g.HTML)
+	b.keys("t")
+	b.until("page.timeline.width > 0")
+	if got := value[[]int](b, "page.timeline.lanes.map(l => page.timeline.model.threads[l.thread].pid)"); !slices.Equal(got, []int{9, 9, 2, 3}) {
+		t.Errorf("%v", got)
+	}
+}
+
 // times is a profile of two threads over ten seconds, with its timeline.
 func times() *flame.Graph {
 	g := flame.New()

@@ -26,7 +26,8 @@ class Timeline {
     this.resize()
   }
 
-  // read makes the lanes, those of the same process together, the one that ran longest first.
+  // read makes the lanes: processes in the order of their births, those of the same process together, the one that ran
+  // longest first.
   read(data) {
     this.end = 0
     this.lanes = data.map(({thread, spans}) => {
@@ -44,7 +45,12 @@ class Timeline {
       return lane
     })
     const pid = lane => this.model.threads[lane.thread].pid
-    this.lanes.sort((a, b) => pid(a) - pid(b) || b.busy - a.busy)
+    const born = new Map()
+    for (const lane of this.lanes) {
+      born.set(pid(lane), Math.min(born.get(pid(lane)) ?? Infinity, lane.from[0] ?? Infinity))
+    }
+    const first = (a, b) => a < b ? -1 : a > b ? 1 : 0
+    this.lanes.sort((a, b) => first(born.get(pid(a)), born.get(pid(b))) || pid(a) - pid(b) || b.busy - a.busy)
   }
 
   reset() {
