@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"sync"
 
 	"ptools/internal/cursor"
 )
@@ -147,14 +148,27 @@ func (v view) loan(limit uint64) view {
 // repay gives back what was lent.
 func (v view) repay() { v.b.repay(uint64(len(v.mem))) }
 
+// nameBuffers are what names are read into. A lookup reads the names of all symbols at an address, and keeps one.
+var nameBuffers = sync.Pool{New: func() any { return new([maxName]byte) }}
+
 // cstring returns the NUL-terminated string at off.
 func (v view) cstring(off uint64) (string, bool) {
+	var buf *[maxName]byte
+	if v.mem == nil && v.z == nil {
+		buf = nameBuffers.Get().(*[maxName]byte)
+		defer nameBuffers.Put(buf)
+	}
 	for n := uint64(128); off < v.size; n *= 4 {
-		b := v.upTo(off, min(n, maxName))
+		var b []byte
+		if n = min(n, maxName); buf == nil {
+			b = v.upTo(off, n)
+		} else if b = buf[:min(n, v.size-off)]; !v.spend(uint64(len(b))) || !v.readAt(b, off) {
+			break
+		}
 		if i := bytes.IndexByte(b, 0); i >= 0 {
 			return string(b[:i]), true
 		}
-		if n >= maxName || uint64(len(b)) < n {
+		if n == maxName || uint64(len(b)) < n {
 			break
 		}
 	}

@@ -49,8 +49,8 @@ func (r *ring) attach(program int) error {
 // setPeriod changes the period, and starts a new one.
 func (r *ring) setPeriod(period time.Duration) {
 	ns := uint64(period)
-	// It fails for a period of zero only.
-	unix.Syscall(unix.SYS_IOCTL, uintptr(r.fd), unix.PERF_EVENT_IOC_PERIOD, uintptr(unsafe.Pointer(&ns)))
+	// It fails for a period of zero only, and does not block (see Now).
+	unix.RawSyscall(unix.SYS_IOCTL, uintptr(r.fd), unix.PERF_EVENT_IOC_PERIOD, uintptr(unsafe.Pointer(&ns)))
 }
 
 func (r *ring) close() error {

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"math/bits"
 	"sync"
 
 	"ptools/internal/perfevent"
@@ -33,8 +34,59 @@ const (
 	leastBacklog   = 256 << 10
 )
 
-// room has records that are used again.
-var room = sync.Pool{New: func() any { return new(perfevent.Record) }}
+// recordPool has copies of records that are used again. A sync.Pool loses them to each garbage collection: who holds the lock of
+// the Windows then has to allocate, and waits for the collector, and all others with him.
+type recordPool struct {
+	mu    sync.Mutex
+	free  [leastRoom + 5][]*perfevent.Record // by the logarithm of the room for a stack
+	bytes int
+}
+
+const (
+	leastRoom = 12      // the logarithm of the least room
+	mostFree  = 8 << 20 // bytes in a pool
+)
+
+// copy returns a copy of a record. What r refers to is valid only while it is read.
+func (p *recordPool) copy(r *perfevent.Record) *perfevent.Record {
+	class := max(bits.Len(uint(max(len(r.Stack), 1)-1)), leastRoom)
+	if class >= len(p.free) { // the kernel copies no such stack
+		k := new(perfevent.Record)
+		copyRecord(k, r)
+		return k
+	}
+	var k *perfevent.Record
+	p.mu.Lock()
+	if free := p.free[class]; len(free) > 0 {
+		k, p.free[class] = free[len(free)-1], free[:len(free)-1]
+		p.bytes -= 1 << class
+	}
+	p.mu.Unlock()
+	if k == nil {
+		k = &perfevent.Record{Stack: make([]byte, 0, 1<<class)}
+	}
+	copyRecord(k, r)
+	return k
+}
+
+// put takes records that nobody uses any more.
+func (p *recordPool) put(records ...*perfevent.Record) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, k := range records {
+		if class := bits.Len(uint(cap(k.Stack))) - 1; class >= leastRoom && class < len(p.free) && p.bytes+1<<class <= mostFree {
+			p.free[class] = append(p.free[class], k)
+			p.bytes += 1 << class
+		}
+	}
+}
+
+// clear forgets all.
+func (p *recordPool) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free, p.bytes = [len(p.free)][]*perfevent.Record{}, 0
+}
 
 // size returns how much memory a record takes.
 func size(r *perfevent.Record) int { return len(r.Stack) + 8*(len(r.Chain)+len(r.KernelChain)) + 512 }
@@ -57,11 +109,9 @@ func (s *timed) keep(r *perfevent.Record) {
 		w.lost.Add(1)
 		return
 	}
-	k := room.Get().(*perfevent.Record)
-	copyRecord(k, r)
 	b.bytes += n
 	w.backlog.Add(int64(n))
-	b.list = append(b.list, backlogEntry{tick: k})
+	b.list = append(b.list, backlogEntry{tick: w.room.copy(r)})
 	s.wake()
 }
 
@@ -106,7 +156,7 @@ func (s *timed) work() {
 		for _, e := range todo {
 			if e.tick != nil {
 				bytes += size(e.tick)
-				room.Put(e.tick)
+				s.w.room.put(e.tick)
 			}
 		}
 		clear(todo)
@@ -136,7 +186,7 @@ func (t *spent) add(c *Cost) {
 	*c = Cost{}
 }
 
-// copyRecord copies a record. What r refers to is valid only while it is read.
+// copyRecord copies a record.
 func copyRecord(k, r *perfevent.Record) {
 	stack, chain, kernel := k.Stack[:0], k.Chain[:0], k.KernelChain[:0]
 	*k = *r

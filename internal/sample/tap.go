@@ -16,22 +16,17 @@ type Tap struct {
 	windows *Windows
 	pid     int
 	peeker  *perfevent.Peeker
-	used    []perfevent.Record // of the last Read, to be used again
-	lost    int64              // records lost for all processes, at the last Read
+	used    []*perfevent.Record // of the last Read, to be used again
+	lost    int64               // records lost for all processes, at the last Read
 
 	mu      sync.Mutex
-	records []perfevent.Record
-	bytes   int                // of the copies of stacks in them
-	room    []perfevent.Record // records that have been read, to be used again
-	missed  int64              // records for which there was no room
+	records []*perfevent.Record
+	bytes   int   // of the copies of stacks in them
+	missed  int64 // records for which there was no room
 }
 
-// mostTapped bounds the records that wait for their reader. Their copies of stacks count with the backlogs of windows. mostTapRoom
-// is how many records are kept for use again.
-const (
-	mostTapped  = 128
-	mostTapRoom = 16
-)
+// mostTapped bounds the records that wait for their reader. Their copies of stacks count with the backlogs of windows.
+const mostTapped = 128
 
 // Tap begins to take the ticks of a process. Close must be called.
 func (w *Windows) Tap(pid int, blame bool) (*Tap, error) {
@@ -74,12 +69,7 @@ func (t *Tap) keep(r *perfevent.Record) {
 	}
 	t.bytes += size
 	w.backlog.Add(int64(size))
-	var k perfevent.Record
-	if n := len(t.room); n > 0 {
-		k, t.room = t.room[n-1], t.room[:n-1]
-	}
-	copyRecord(&k, r)
-	t.records = append(t.records, k)
+	t.records = append(t.records, w.room.copy(r))
 }
 
 // Read implements Ticks. While somebody else reads the timers the records that he finds are for the next Read: with the rounds of a hundred
@@ -104,17 +94,17 @@ func (t *Tap) ReadAll(f func(*perfevent.Record)) (lost int64) {
 // take calls f for the records that have been kept.
 func (t *Tap) take(f func(*perfevent.Record)) (lost int64) {
 	w := t.windows
+	w.room.put(t.used...)
 	t.mu.Lock()
-	t.room = append(t.room, t.used...)
 	records, bytes, all := t.records, t.bytes, w.lost.Load()
 	lost = all - t.lost + t.missed
 	t.records, t.bytes, t.missed, t.lost = nil, 0, 0, all
 	t.mu.Unlock()
-	for i := range records {
-		f(&records[i])
+	for _, r := range records {
+		f(r)
 	}
 	w.backlog.Add(int64(-bytes))
-	t.used = records[:min(len(records), mostTapRoom)]
+	t.used = records
 	return lost
 }
 
@@ -139,7 +129,9 @@ func (t *Tap) Close() (err error) {
 	defer w.mu.Unlock()
 	t.mu.Lock()
 	w.backlog.Add(int64(-t.bytes))
-	t.bytes = 0
+	w.room.put(t.records...)
+	w.room.put(t.used...)
+	t.records, t.used, t.bytes = nil, nil, 0
 	t.mu.Unlock()
 	if i := slices.Index(w.taps[t.pid], t); i >= 0 {
 		w.taps[t.pid] = slices.Delete(w.taps[t.pid], i, i+1)

@@ -47,15 +47,11 @@ type timedSpending struct {
 }
 
 // newTimed begins to keep a process.
-func newTimed(w *Windows, pid int) (*timed, error) {
-	stat, err := procfs.ReadStat(pid)
-	if err != nil {
-		return nil, err
-	}
+func newTimed(w *Windows, pid int, stat *procfs.Stat) *timed {
 	return &timed{
 		w: w, pid: pid, start: stat.StartTime, windows: make(map[*Window]bool), profile: profile.New(),
 		calls: make(map[uint64]int64), names: make(map[int]profile.ThreadID),
-	}, nil
+	}
 }
 
 // mostAsked is how many threads are asked whether they run, before a tick says it.
@@ -86,6 +82,11 @@ type former struct {
 // other reports false.
 func (s *timed) other() bool {
 	stat, err := procfs.ReadStat(s.pid)
+	return s.isOther(&stat, err)
+}
+
+// isOther is other for what was read of the process's number.
+func (s *timed) isOther(stat *procfs.Stat, err error) bool {
 	if err != nil {
 		return !procfs.Lacking(err)
 	}
@@ -263,9 +264,10 @@ func (s *timed) renew() {
 }
 
 // readCPU reads the processor time of the process. If the process has ended, the ticks since the last reading are
-// added. The lock of the Windows is held.
-func (s *timed) readCPU() {
-	if used, err := processorTime(s.pid); err == nil && used >= s.cpu && !s.other() {
+// added. other is what the method of that name has reported: reading a file of /proc may take this goroutine its place on a processor
+// for long, so that is done before the lock is taken. The lock of the Windows is held.
+func (s *timed) readCPU(other bool) {
+	if used, err := processorTime(s.pid); err == nil && used >= s.cpu && !other {
 		s.cpu = used
 	} else {
 		s.cpu += s.ticked

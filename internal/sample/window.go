@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"ptools/internal/procfs"
 	"ptools/internal/profile"
 )
 
@@ -41,14 +42,15 @@ var errBehind = errors.New("its memory or its files do not answer in time: there
 
 // Begin opens a window of a process. End or Cancel must be called.
 func (w *Windows) Begin(pid int) (*Window, error) {
+	stat, err := procfs.ReadStat(pid)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.drain() // earlier ticks do not count
-	s, err := w.admit(pid)
+	s, err := w.admit(pid, &stat, err)
 	if err != nil {
 		return nil, err
 	}
-	s.readCPU()
+	s.readCPU(false)
 	return s.window(time.Now()), nil
 }
 
@@ -67,15 +69,16 @@ func (s *timed) window(now time.Time) *Window {
 // is in one of the two. n must still be ended. If Next returns an error, n continues.
 func (n *Window) Next() (*Window, error) {
 	w, s := n.windows, n.process
+	other := s.other()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.closed:
 		return nil, os.ErrClosed
-	case s.other():
+	case other:
 		return nil, syscall.ESRCH
 	}
-	now := n.close()
+	now := n.close(false)
 	return s.window(now), nil
 }
 
@@ -134,9 +137,10 @@ func nameWithin(p *profile.Profile, d time.Duration, over func()) {
 // Cancel closes the window.
 func (n *Window) Cancel() {
 	w := n.windows
+	other := n.process.other()
 	w.mu.Lock()
 	if !n.over {
-		n.close()
+		n.close(other)
 	}
 	n.left = true
 	var images []*heldImage
@@ -150,9 +154,10 @@ func (n *Window) Cancel() {
 // take closes the window, unless Next has, and returns what it has counted.
 func (n *Window) take() *result {
 	w := n.windows
+	other := n.process.other()
 	w.mu.Lock()
 	if !n.over {
-		n.close()
+		n.close(other)
 	}
 	w.mu.Unlock()
 	var late <-chan time.Time
@@ -176,11 +181,11 @@ func (n *Window) take() *result {
 }
 
 // close closes the window, and has the result made when the ticks until now have been worked off. It returns the moment at
-// which the window ends. The lock of the Windows is held.
-func (n *Window) close() (now time.Time) {
+// which the window ends. other says that the number is another process's now. The lock of the Windows is held.
+func (n *Window) close(other bool) (now time.Time) {
 	w, s := n.windows, n.process
 	w.drain()
-	s.readCPU()
+	s.readCPU(other)
 	now = time.Now()
 	n.over, n.length, n.used = true, now.Sub(n.began), s.cpu-n.base
 	s.do(n.conclude)

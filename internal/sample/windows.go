@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
 )
 
 // Windows measures the processor time of any number of processes for any number of clients, each in windows of time that
@@ -37,6 +38,7 @@ type Windows struct {
 
 	// These are under no lock, or their own.
 	backlog atomic.Int64 // bytes in all backlogs
+	room    recordPool
 	lost    atomic.Int64 // records for which there was no room
 	spent   spent
 	moved   atomic.Int64 // when the buffers were last read, by time.Now; 0 while there is no window
@@ -130,21 +132,21 @@ func (w *Windows) Processes() int {
 	return len(w.processes)
 }
 
-// admit returns the timed of a process that is to have a window.
-func (w *Windows) admit(pid int) (*timed, error) {
+// admit returns the timed of a process that is to have a window. stat is that of the process now.
+func (w *Windows) admit(pid int, stat *procfs.Stat, err error) (*timed, error) {
 	if w.closed {
 		return nil, os.ErrClosed
 	}
 	if s := w.processes[pid]; s != nil {
-		if s.other() {
+		if s.isOther(stat, err) {
 			return nil, syscall.ESRCH // the number is that of another process now; its windows can begin when those of the old one are over
 		}
 		return s, nil
 	}
-	s, err := newTimed(w, pid)
 	if err != nil {
 		return nil, err
 	}
+	s := newTimed(w, pid, stat)
 	if err := w.want(pid); err != nil {
 		return nil, err
 	}
@@ -199,12 +201,7 @@ func (w *Windows) read(done chan struct{}, every time.Duration) {
 		case <-done:
 			return
 		case <-tick.C:
-			w.mu.Lock()
-			if w.drain(); w.reader == done {
-				w.tend()
-				w.moved.Store(time.Now().UnixNano())
-			}
-			w.mu.Unlock()
+			w.tend(done)
 		}
 	}
 }
@@ -215,6 +212,7 @@ func (w *Windows) rest() {
 		close(w.reader)
 		w.reader = nil
 		w.moved.Store(0)
+		w.room.clear()
 		w.ticks.Pause() // no error: it was not refused when the timers were opened
 	}
 }
@@ -228,14 +226,32 @@ func (w *Windows) drain() {
 	w.ticks.Redraw(rand.Int64N)
 }
 
-// tend looks after all processes. The lock is held.
-func (w *Windows) tend() {
+// tend reads the buffers, and looks after all processes.
+func (w *Windows) tend(done chan struct{}) {
+	other := make(map[*timed]bool)
+	w.mu.Lock()
+	w.drain()
 	for _, s := range w.processes {
 		if s.ticked > 0 {
-			s.readCPU()
+			other[s] = false
 		}
+	}
+	w.mu.Unlock()
+	for s := range other {
+		other[s] = s.other()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.reader != done {
+		return
+	}
+	for s, is := range other {
+		s.readCPU(is)
+	}
+	for _, s := range w.processes {
 		s.remind()
 	}
+	w.moved.Store(time.Now().UnixNano())
 }
 
 // takeRecord takes one record.
