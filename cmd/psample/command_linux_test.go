@@ -70,8 +70,8 @@ func TestCommandIsLetGo(t *testing.T) {
 			if len(p.Processes) > 0 {
 				counted = p.Processes[0].CPU
 			}
-			// The processor time from before its first instruction, and after the reading.
-			if off := time.Duration(counted - used).Abs(); off > time.Duration(used)/20 {
+			// The processor time from before its first instruction, which is 2.1 to 3.5 ms on a machine at rest, and after the reading.
+			if off := time.Duration(counted - used).Abs(); off > time.Duration(used)/20+5*time.Millisecond {
 				t.Errorf("%v of processor time in the profile, the kernel says %v (after %v)", time.Duration(counted), time.Duration(used), time.Since(begun))
 			}
 		})
