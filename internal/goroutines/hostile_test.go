@@ -98,7 +98,8 @@ func TestMadeUp(t *testing.T) {
 			}
 			return true
 		})
-		if limit := int(m.n) * (wide + 3*rounds*(2*maxG+window+maxLabels*2*maxText)); m.read > limit {
+		line := maxAncestors * (ancestorSize + 8*maxCalls)
+		if limit := int(m.n) * (wide + 3*rounds*(2*maxG+window+maxLabels*2*maxText) + rounds*line); m.read > limit {
 			t.Errorf("%d bytes read, more than %d", m.read, limit)
 		}
 		if found+r.Unread > int(m.n) || err == nil && odds == 0 && found != int(m.n) {

@@ -215,10 +215,35 @@ func TestMutex(t *testing.T) {
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, ptest.BuildC(t, "contend.c"))
 	g.Ready()
 	f := newFixture(t, serve.Options{}, nil, g.PID)
-	before, begun := waitedIn(truth), time.Now()
+	// The request takes longer than the profile, up to twice as long on a busy machine. What the program counts is noted all the while.
+	type note struct {
+		at     time.Time
+		waited [3]float64
+	}
+	notes, over, noted := []note{{time.Now(), waitedIn(truth)}}, make(chan struct{}), make(chan struct{})
+	go func() { // ended by over
+		defer close(noted)
+		for every := time.NewTicker(10 * time.Millisecond); ; {
+			notes = append(notes, note{time.Now(), waitedIn(truth)})
+			select {
+			case <-every.C:
+			case <-over:
+				every.Stop()
+				return
+			}
+		}
+	}()
 	taken := f.profile("/debug/pprof/mutex?seconds=" + strconv.Itoa(ptest.Rounds(2, 4, 4)))
-	waited, all := waitedIn(truth), 0.0
-	part := float64(taken.DurationNanos) / float64(time.Since(begun)) // the request takes longer, up to twice as long on a busy machine
+	close(over)
+	<-noted
+	nearest := func(ns int64) [3]float64 {
+		i := slices.IndexFunc(notes, func(n note) bool { return n.at.UnixNano() >= ns })
+		if i < 0 {
+			i = len(notes) - 1
+		}
+		return notes[i].waited
+	}
+	before, waited, all := nearest(taken.TimeNanos), nearest(taken.TimeNanos+taken.DurationNanos), 0.0
 	delay := make([]float64, 3)
 	for _, s := range taken.Sample {
 		all += float64(s.Value[1])
@@ -234,7 +259,7 @@ func TestMutex(t *testing.T) {
 		}
 	}
 	for i := range waited {
-		waited[i] = (waited[i] - before[i]) * part
+		waited[i] -= before[i]
 	}
 	known, truly := delay[0]+delay[1]+delay[2], waited[0]+waited[1]+waited[2]
 	t.Logf("%.2f s of waiting, of %.2f s the holder is known; the program says %.2f s", all/1e9, known/1e9, truly/1e9)
