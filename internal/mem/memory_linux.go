@@ -3,7 +3,7 @@ package mem
 import (
 	"errors"
 	"os"
-	"slices"
+
 	"strconv"
 	"strings"
 	"sync"
@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"ptools/internal/procfs"
 )
 
 // A Memory is the memory of one process. It reads by process_vm_readv(2), which
@@ -62,21 +64,17 @@ func Open(pid int) (*Memory, error) {
 		if err != unix.ESRCH {
 			return m, err
 		}
-		gone, tried := false, others(pid)
+		tried := procfs.Others(pid)
 		for _, tid := range tried {
-			task := dir + "/task/" + strconv.Itoa(tid)
-			m, err := open(pid, tid, task+"/mem")
+			m, err := open(pid, tid, dir+"/task/"+strconv.Itoa(tid)+"/mem")
 			if err != unix.ESRCH {
 				return m, err
 			}
-			gone = gone || unix.Access(task, unix.F_OK) == unix.ENOENT
 		}
-		// During an execve(2) by another thread the leader is a zombie, until that thread takes its number. That
-		// shows in one of two ways: the number of the thread is gone, or the leader has memory.
-		if has, lack := hasMemory(dir); lack != nil {
+		if none, lack := procfs.NoMemory(pid, tried); none || errors.Is(lack, err) {
+			return nil, err
+		} else if lack != nil {
 			return nil, lack
-		} else if !has && !gone && !slices.ContainsFunc(others(pid), func(tid int) bool { return !slices.Contains(tried, tid) }) {
-			return nil, err // nor has the list missed a thread, in another such execve
 		}
 	}
 }
@@ -91,11 +89,7 @@ func open(pid, tid int, name string) (*Memory, error) {
 		case access == unix.ESRCH:
 			err = unix.ESRCH // the files of a zombie belong to root, whichever user the process belongs to
 		case access == unix.EFAULT:
-			// It may have been a zombie, and may have memory now, by an execve(2) of another thread.
-			if m.fd, err = openFile(name, unix.O_RDWR); err == unix.EACCES {
-				m.kind = mapsFile
-				m.fd, err = openFile(strings.TrimSuffix(name, "mem")+"maps", unix.O_RDONLY)
-			}
+			err = m.openMaps(tid, name)
 		case probe(os.Getpid()) != unix.EFAULT:
 			err = ErrFiltered
 		}
@@ -113,17 +107,26 @@ func open(pid, tid int, name string) (*Memory, error) {
 	return m, nil
 }
 
-// hasMemory reports whether the statm of a directory in /proc shows a size. Every user may read statm. The error is ESRCH
-// where there is no such directory.
-func hasMemory(dir string) (bool, error) {
-	b, err := os.ReadFile(dir + "/statm")
-	switch {
-	case errors.Is(err, unix.ENOENT):
-		return false, unix.ESRCH
-	case err != nil:
-		return false, errors.Unwrap(err)
+// openMaps opens the maps file of a thread whose mem file may not be opened. It was perhaps a zombie then, and has memory
+// now, by an execve(2) of another thread: so its mem file is tried twice more, and the thread has memory in between. If it was a zombie
+// both times, there was a second execve, after which the address space of the maps file is gone.
+func (m *Memory) openMaps(tid int, name string) (err error) {
+	if m.fd, err = openFile(strings.TrimSuffix(name, "mem")+"maps", unix.O_RDONLY); err != nil {
+		return err
 	}
-	return len(b) > 0 && b[0] != '0', nil
+	m.kind = mapsFile
+	for again := range 2 {
+		if again > 0 && probe(tid) == unix.ESRCH {
+			unix.Close(m.fd)
+			return unix.ESRCH
+		}
+		if fd, err := openFile(name, unix.O_RDWR); err != unix.EACCES {
+			unix.Close(m.fd)
+			m.fd, m.kind = fd, memFile
+			return err
+		}
+	}
+	return nil
 }
 
 func openFile(name string, mode int) (int, error) {
@@ -143,21 +146,6 @@ func probe(tid int) error {
 	remote := [1]unix.RemoteIovec{{Len: 1}}
 	_, err := unix.ProcessVMReadv(tid, local[:], remote[:], 0)
 	return err
-}
-
-// others lists the threads of a process without its leader.
-func others(pid int) []int {
-	entries, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
-	if err != nil {
-		return nil
-	}
-	var tids []int
-	for _, e := range entries {
-		if tid, err := strconv.Atoi(e.Name()); err == nil && tid != pid {
-			tids = append(tids, tid)
-		}
-	}
-	return tids
 }
 
 // Writable reports whether WriteAt may be used: /proc/PID/mem is open.
@@ -282,7 +270,7 @@ func (m *Memory) ReadAt(p []byte, addr int64) (int, error) {
 // redirect chooses another thread for process_vm_readv, and reports whether there is
 // one. It is called where the address space lives, but the thread used so far has left it.
 func (m *Memory) redirect() bool {
-	for _, tid := range others(m.pid) {
+	for _, tid := range procfs.Others(m.pid) {
 		if probe(tid) == unix.EFAULT {
 			m.via.Store(int64(tid))
 			return true

@@ -1,7 +1,9 @@
 package procfs
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"syscall"
 )
 
@@ -40,31 +42,59 @@ func readShared(pid int, file string, buf []byte) ([]byte, error) {
 // viaThread calls try for the threads of the process, without the leader, until
 // try returns true.
 func viaThread(pid int, try func(tid int) bool) {
-	tids, err := Tasks(pid, nil)
-	if err != nil {
-		return
-	}
-	for _, tid := range tids {
-		if tid != pid && try(tid) {
+	for _, tid := range Others(pid) {
+		if try(tid) {
 			return
 		}
 	}
+}
+
+// Others lists the threads of a process without its leader.
+func Others(pid int) []int {
+	tids, err := Tasks(pid, nil)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(tids, func(tid int) bool { return tid == pid })
+}
+
+// NoMemory reports whether no thread of a process has memory, after first the leader had none and then each of tried, which were
+// its Others. During an execve(2) by another thread the leader is a zombie, until that thread takes its number. So the leader may have
+// memory again, or Others may have missed a thread. The leader's stat is of one task at one moment. The error is ESRCH if the
+// process is gone.
+func NoMemory(pid int, tried []int) (bool, error) {
+	leader, err := ReadStat(pid)
+	switch {
+	case err != nil:
+		return false, err
+	case leader.Threads == 1 && leader.Size == 0:
+		return true, nil
+	case leader.Threads == 0 || leader.Size != 0 || len(tried)+1 < leader.Threads:
+		return false, nil // it was replaced just then, or has memory, or threads that were not tried
+	}
+	return slices.Equal(tried, Others(pid)), nil // all are ending, unless one has taken the leader's number
 }
 
 // WithMemory returns the leader of a process or, if that has ended, a thread
 // that has not. ESRCH where none has any memory, as in a zombie and in a kernel
 // thread.
 func WithMemory(pid int) (tid int, err error) {
-	p := processPath(pid, "statm")
-	if err = p.hasMemory(); err == nil || !errors.Is(err, syscall.ESRCH) {
-		return pid, err
+	for {
+		p := processPath(pid, "statm")
+		if err = p.hasMemory(); err == nil || !errors.Is(err, syscall.ESRCH) {
+			return pid, err
+		}
+		tried := Others(pid)
+		for _, t := range tried {
+			p := taskPath(pid, t, "statm")
+			if err := p.hasMemory(); err == nil || !errors.Is(err, syscall.ESRCH) {
+				return t, err
+			}
+		}
+		if none, lack := NoMemory(pid, tried); lack != nil || none {
+			return pid, cmp.Or(lack, err)
+		}
 	}
-	viaThread(pid, func(t int) bool {
-		p := taskPath(pid, t, "statm")
-		tid, err = t, p.hasMemory()
-		return err == nil
-	})
-	return tid, err
 }
 
 // hasMemory returns nil if the statm of a thread shows a size.

@@ -39,6 +39,7 @@ type Stat struct {
 	UTime, STime       uint64 // ticks
 	Threads            int    // of the process, a leader that has ended included
 	StartTime          uint64 // ticks since boot
+	Size               uint64 // of the address space, in bytes; 0 without one
 	StartCode          uint64 // 0 or 1 without permission PTRACE_MODE_READ
 	StartStack         uint64 // address of argc; 0 without that permission
 	Processor          int
@@ -91,7 +92,8 @@ func parseStat(b []byte, known string) (Stat, error) {
 	st.Threads = int(s.int())
 	s.skip(1) // itrealvalue
 	st.StartTime = s.uint(10)
-	s.skip(3) // vsize rss rsslim
+	st.Size = s.uint(10)
+	s.skip(2) // rss rsslim
 	st.StartCode = s.uint(10)
 	s.skip(1) // endcode
 	st.StartStack = s.uint(10)

@@ -24,7 +24,7 @@ func TestParseStat(t *testing.T) {
 		want := Stat{
 			PID: 4242, Comm: c.want, State: 'S', PPID: 41,
 			Flags: 4194560, UTime: 50, STime: 60, Threads: 9, StartTime: 8724,
-			StartCode: 94001, StartStack: 140723000000000, Processor: 1,
+			Size: 11485184, StartCode: 94001, StartStack: 140723000000000, Processor: 1,
 			ArgStart: 140723000001000, EnvStart: 140723000001010,
 		}
 		if err != nil {

@@ -40,6 +40,7 @@ type recordPool struct {
 	mu    sync.Mutex
 	free  [leastRoom + 5][]*perfevent.Record // by the logarithm of the room for a stack
 	bytes int
+	keeps bool // records are copied now; after the last window none is kept
 }
 
 const (
@@ -57,6 +58,7 @@ func (p *recordPool) copy(r *perfevent.Record) *perfevent.Record {
 	}
 	var k *perfevent.Record
 	p.mu.Lock()
+	p.keeps = true
 	if free := p.free[class]; len(free) > 0 {
 		k, p.free[class] = free[len(free)-1], free[:len(free)-1]
 		p.bytes -= 1 << class
@@ -74,18 +76,18 @@ func (p *recordPool) put(records ...*perfevent.Record) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range records {
-		if class := bits.Len(uint(cap(k.Stack))) - 1; class >= leastRoom && class < len(p.free) && p.bytes+1<<class <= mostFree {
+		if class := bits.Len(uint(cap(k.Stack))) - 1; class >= leastRoom && class < len(p.free) && p.keeps && p.bytes+1<<class <= mostFree {
 			p.free[class] = append(p.free[class], k)
 			p.bytes += 1 << class
 		}
 	}
 }
 
-// clear forgets all.
+// clear forgets all, and what comes until the next copy.
 func (p *recordPool) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.free, p.bytes = [len(p.free)][]*perfevent.Record{}, 0
+	p.free, p.bytes, p.keeps = [len(p.free)][]*perfevent.Record{}, 0, false
 }
 
 // size returns how much memory a record takes.

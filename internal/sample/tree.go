@@ -144,7 +144,7 @@ func (t *tree) died(k *kin, at time.Duration) {
 		return
 	}
 	if k.died = at; at <= t.start && !k.source { // before sampling began: none of its time counts
-		k.used, k.before, k.ticked, k.final = 0, 0, 0, true
+		k.born, k.used, k.before, k.ticked, k.final = min(k.born, at), 0, 0, 0, true
 	} else if t.ticks.Follows() == perfevent.FollowRecords {
 		if used, err := processorTime(k.pid); err == nil { // its parent has not waited for it yet
 			k.used, k.final = used, true

@@ -45,6 +45,33 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// TestFollowRun: Run by itself follows what a process has begun, and begins, while it is sampled. The process runs all the
+// while.
+func TestFollowRun(t *testing.T) {
+	t.Parallel()
+	g := ptest.StartWith(t, &ptest.Options{Foreign: true}, "sh", "-c", `(while :; do "$0" -n 300; done) & echo ready; read x; kill $!; wait`, ptest.BuildC(t, "mix.c"))
+	g.Ready()
+	p, err := sample.Run(t.Context(), g.PID, &sample.Options{Follow: true, Timers: sample.TimersOnly, For: 3 * time.Second})
+	g.Stdin.Write([]byte("\n"))
+	if errors.Is(err, fs.ErrPermission) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := p.Commands()
+	if len(commands) != 2 || commands[0].Name != "mix" || commands[0].Processes < 2 || commands[0].CPU < 20*time.Millisecond || commands[1].CPU == 0 {
+		t.Errorf("%+v\n%s", commands, p.Cost())
+	}
+	processes := p.Processes()
+	if len(processes) < 4 || processes[0].PID != g.PID || processes[0].Command != "sh" || processes[1].PPID != g.PID {
+		t.Errorf("%+v", processes)
+	}
+	if _, state := g.Finish(); !state.Success() {
+		t.Error(state)
+	}
+}
+
 // follow samples a process that waits for a line, which it is given, and its descendants until all have ended.
 func follow(t *testing.T, g *ptest.Target, timers sample.Timers) (*sample.Profile, error) {
 	t.Helper()
