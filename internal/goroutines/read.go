@@ -2,15 +2,17 @@ package goroutines
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ptools/internal/unwind"
 )
 
 const (
-	batch = 256 // goroutines that are read at a time
+	batch = 512 // goroutines that are read at a time
 	few   = 8   // of them that have changed
 	// window is how much of a stack is read at first: most goroutines wait at less depth. wide is how much of a deeper one.
 	window = 1 << 10
@@ -125,6 +127,7 @@ func (r *Reader) batch(addrs []uint64) []*G {
 	for i, addr := range addrs {
 		r.gs, r.todo, r.each = append(r.gs, nil), append(r.todo, i), append(r.each, reading{addr: addr, want: window})
 	}
+	slices.SortFunc(r.todo, func(a, b int) int { return cmp.Compare(addrs[a], addrs[b]) }) // neighbours are read in one piece
 	gs, each, made := r.gs, r.each, r.made[:len(addrs)]
 	todo := r.pass(each, r.todo, gs, made)
 	for len(todo) > 0 {

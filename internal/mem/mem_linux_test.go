@@ -107,6 +107,37 @@ func TestReadVec(t *testing.T) {
 	}
 }
 
+// TestReadVecNeighbours: ranges that lie next to each other are read in one piece, and are what they are by themselves, at a hole too.
+func TestReadVecNeighbours(t *testing.T) {
+	c := start(t)
+	readable := func(off int) bool { return off/page < 2 || off/page == 2 && Forces() || off/page == 4 }
+	for _, gap := range []int{0, 1, 8, between - 1, between, between + 1, -8} {
+		for _, size := range []int{1, 40, 408, page, page + 100} {
+			var dst [][]byte
+			var addrs []uint64
+			var offs, want []int
+			total := 0
+			for off := 0; off+size <= 5*page; off += max(size+gap, 1) {
+				n := 0
+				for n < size && readable(off+n) {
+					n++
+				}
+				dst, addrs, offs, want = append(dst, make([]byte, size)), append(addrs, c.at+uint64(off)), append(offs, off), append(want, n)
+				total += n
+			}
+			if n, err := c.mem.ReadVec(dst, addrs); n != total || err != syscall.EFAULT {
+				t.Errorf("%d bytes at a distance of %d: ReadVec = %d, %v; want %d, EFAULT", size, gap, n, err, total)
+			}
+			for i := range dst {
+				if len(dst[i]) != want[i] {
+					t.Errorf("%d bytes at a distance of %d: range %d has %d, want %d", size, gap, i, len(dst[i]), want[i])
+				}
+				check(t, dst[i], offs[i])
+			}
+		}
+	}
+}
+
 func TestWriteAt(t *testing.T) {
 	if !Forces() {
 		t.Skip("this kernel lets only a tracer write to a read-only page")

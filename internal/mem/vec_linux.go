@@ -10,16 +10,23 @@ import (
 // iovMax is the most ranges one call takes (IOV_MAX, include/uapi/linux/uio.h).
 const iovMax = 1024
 
+// Ranges that follow each other at no more than so many bytes are read as one, with what lies between: for each range the kernel
+// looks up the mapping and pins the pages, which takes longer than to copy this. It is less than a page, so each page that is read
+// has a part of a range.
+const between = 2048
+
 // A batch is the argument of one process_vm_readv.
 type batch struct {
 	local  [iovMax]unix.Iovec
 	remote [iovMax]unix.RemoteIovec
+	before [iovMax]int // how many bytes are read before each range that belong to none
+	waste  [between]byte
 }
 
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
 // ReadVec reads len(dst[i]) bytes from addrs[i] into dst[i], for all i. It makes
-// one system call per 1,024 ranges if all can be read. If a range can be read only
+// one system call per 500 to 1,024 ranges if all can be read. If a range can be read only
 // in part, its dst[i] is cut to the part that was read, and the later ranges are
 // still read. n is the sum of bytes read; err is the error of the first short
 // range. ReadVec allocates nothing. len(addrs) must be len(dst).
@@ -40,17 +47,18 @@ func (m *Memory) ReadVec(dst [][]byte, addrs []uint64) (n int, err error) {
 	for i := 0; i < len(dst); {
 		used, got := m.readBatch(b, dst[i:], addrs[i:])
 		whole, rest := 0, got
-		for whole < used && rest >= len(dst[i+whole]) {
-			rest -= len(dst[i+whole])
+		for whole < used && rest >= b.before[whole]+len(dst[i+whole]) {
+			rest -= b.before[whole] + len(dst[i+whole])
+			n += len(dst[i+whole])
 			whole++
 		}
-		n += got
 		i += whole
 		if whole == used {
 			continue
 		}
+		rest = max(rest-b.before[whole], 0)
 		more, errno := m.pread(dst[i][rest:], int64(addrs[i])+int64(rest))
-		n += more
+		n += rest + more
 		if errno != 0 {
 			dst[i] = dst[i][:rest+more]
 			if err == nil {
@@ -63,24 +71,40 @@ func (m *Memory) ReadVec(dst [][]byte, addrs []uint64) (n int, err error) {
 }
 
 // readBatch reads as many of the ranges as fit into one call and returns how
-// many those were and how many bytes arrived, in order and without a gap.
+// many those were and how many bytes arrived, in order, those before each range included.
 func (m *Memory) readBatch(b *batch, dst [][]byte, addrs []uint64) (used, got int) {
-	vecs := 0
-	for used < len(dst) && vecs < iovMax {
-		if p := dst[used]; len(p) > 0 {
-			b.local[vecs].Base = &p[0]
-			b.local[vecs].SetLen(len(p))
-			b.remote[vecs] = unix.RemoteIovec{Base: uintptr(addrs[used]), Len: len(p)}
-			vecs++
+	vecs, remotes := 0, 0
+	local := func(p *byte, n int) {
+		b.local[vecs].Base = p
+		b.local[vecs].SetLen(n)
+		vecs++
+	}
+	end := uint64(0) // of the last range
+	for ; used < min(len(dst), iovMax) && vecs+2 <= iovMax; used++ {
+		b.before[used] = 0
+		p := dst[used]
+		if len(p) == 0 {
+			continue
 		}
-		used++
+		if gap := addrs[used] - end; remotes > 0 && gap <= between {
+			if gap > 0 {
+				local(&b.waste[0], int(gap))
+			}
+			b.before[used] = int(gap)
+			b.remote[remotes-1].Len += int(gap) + len(p)
+		} else {
+			b.remote[remotes] = unix.RemoteIovec{Base: uintptr(addrs[used]), Len: len(p)}
+			remotes++
+		}
+		local(&p[0], len(p))
+		end = addrs[used] + uint64(len(p))
 	}
 	if vecs == 0 {
 		return used, 0
 	}
-	got, err := unix.ProcessVMReadv(int(m.via.Load()), b.local[:vecs], b.remote[:vecs], 0)
+	got, err := unix.ProcessVMReadv(int(m.via.Load()), b.local[:vecs], b.remote[:remotes], 0)
 	if err == unix.ESRCH && !m.ended() && m.redirect() {
-		got, err = unix.ProcessVMReadv(int(m.via.Load()), b.local[:vecs], b.remote[:vecs], 0)
+		got, err = unix.ProcessVMReadv(int(m.via.Load()), b.local[:vecs], b.remote[:remotes], 0)
 	}
 	if err != nil {
 		return used, 0
