@@ -36,31 +36,21 @@ func goroutineDumps(n int, goals ...goal) trial {
 	})
 }
 
-// goroutineSlowdown is the row of how much longer a Go program takes for its work while its goroutines are read once a second.
+// goroutineSlowdown is the row of how much longer a Go program takes for its work while its goroutines are read once a second. Seconds
+// with and without a read take turns: the speed of a virtual machine changes by more than is to be seen here, but not within seconds.
 func goroutineSlowdown(n int, limit float64) trial {
 	return on(goWaiting(n), func(ctx context.Context, l *lab, t *target) {
 		pgrab := l.tool(ctx, "pgrab")
-		loop := func(ctx context.Context, pid string) func() error {
-			ctx, cancel := context.WithCancel(ctx)
+		s := &sandwich{t: t, window: time.Second}
+		read := func(ctx context.Context) float64 {
 			done := make(chan error, 1)
-			go func() { // ended and awaited by the function that is returned
-				each := time.NewTicker(time.Second)
-				defer each.Stop()
-				for ctx.Err() == nil {
-					if _, err := finish(context.WithoutCancel(ctx), pgrab, "-w", "-p", pid); err != nil {
-						done <- err
-						return
-					}
-					select {
-					case <-each.C:
-					case <-ctx.Done():
-					}
-				}
-				done <- nil
+			go func() { // ended and awaited by during
+				_, err := finish(context.WithoutCancel(ctx), pgrab, "-w", "-p", strconv.Itoa(t.pid))
+				done <- err
 			}()
-			return func() error { cancel(); return <-done }
+			return during(func() error { return <-done }, func() float64 { return t.rate(ctx, s.window) })
 		}
-		s := &sandwich{t: t, window: l.window(2*time.Second, 5*time.Second)}
-		l.add(row{Unit: factor, Goals: []goal{{AtMost: limit}}, Series: interleave(ctx, l.repeats, s.contenders([]sampler{{"pgrab -w each second", ours, "", loop}}))})
+		l.add(row{Unit: factor, Goals: []goal{{AtMost: limit}}, Series: interleave(ctx, 10*l.repeats, noTool(s.between(s.alone), []contender{
+			{"pgrab -w each second", ours, "", s.between(read)}}))})
 	})
 }
