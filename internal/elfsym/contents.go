@@ -2,8 +2,6 @@ package elfsym
 
 import (
 	"io"
-	"runtime"
-	"weak"
 )
 
 // A contents is what was read of a file and can be read again. When the file has to let go of it, a new one takes its place; those
@@ -36,13 +34,8 @@ func newProgram(r io.ReaderAt, size int64, path string, src Source, base uint64)
 		b.leave()
 		return nil, err
 	}
-	w := weak.Make(f)
-	b.forget = func() bool {
-		f := w.Value()
-		return f == nil || forget(f)
-	}
+	bind(b.holding, f, forget)
 	b.fix(f.hdr.size())
-	runtime.AddCleanup(f, (*holding).leave, b.holding)
 	return f, nil
 }
 

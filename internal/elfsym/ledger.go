@@ -1,9 +1,11 @@
 package elfsym
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 )
 
 // mostHeld is how many bytes all files and perf maps together may hold in memory.
@@ -64,6 +66,20 @@ type usage struct {
 // newHolding returns the holding of a file that cannot let go of anything.
 func newHolding(l *ledger) *holding {
 	return &holding{in: l, forget: func() bool { return false }}
+}
+
+// bind has forget let go of what owner holds, as long as there is an owner. When there is none any more all is given back, perhaps
+// before leave is called: that needs the lock of the ledger, which room has.
+func bind[T any](h *holding, owner *T, forget func(*T) bool) {
+	w := weak.Make(owner)
+	h.forget = func() bool {
+		if o := w.Value(); o != nil {
+			return forget(o)
+		}
+		h.release()
+		return true
+	}
+	runtime.AddCleanup(owner, (*holding).leave, h)
 }
 
 // fix notes that n bytes are held for as long as the file is open.
@@ -153,7 +169,8 @@ func (l *ledger) room(h *holding) bool {
 		if v == nil {
 			return false
 		}
-		if !v.forget() {
+		n := v.n.Load()
+		if !v.forget() || v.n.Load() >= n {
 			if busy == nil {
 				busy = make(map[*holding]bool)
 			}

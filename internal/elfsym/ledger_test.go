@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -66,6 +67,32 @@ func TestLedger(t *testing.T) {
 	}
 	if n := l.total.Load(); n != 0 || len(l.holders) != 0 {
 		t.Errorf("%d bytes of %d files are left", n, len(l.holders))
+	}
+}
+
+// TestRoomEnds: a file that is gone gives back what it held to the one that looks for room, who has the lock that its leaving
+// waits for. One that says that it has let go, and has not, is asked once.
+func TestRoomEnds(t *testing.T) {
+	l := newLedger(1000)
+	gone, small := newHolding(l), newHolding(l)
+	func() {
+		owner := new(PerfMap)
+		bind(gone, owner, func(*PerfMap) bool { t.Error("it is there still"); return false })
+		gone.take(900)
+		runtime.KeepAlive(owner)
+	}()
+	l.mu.Lock()
+	runtime.GC()
+	runtime.GC()
+	l.mu.Unlock()
+	if !small.take(400) {
+		t.Errorf("no room: the one that is gone has %d bytes", gone.n.Load())
+	}
+	lies := newHolding(l)
+	lies.forget = func() bool { return true }
+	lies.take(500)
+	if small.take(300) {
+		t.Error("room is made by what lets nothing go")
 	}
 }
 

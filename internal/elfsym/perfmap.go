@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-	"weak"
-
-	"ptools/internal/intern"
+	"unsafe"
 )
 
 const (
@@ -56,12 +53,7 @@ type PerfMap struct {
 // newPerfMap returns an empty list whose memory is counted.
 func newPerfMap() *PerfMap {
 	m := &PerfMap{held: newHolding(books)}
-	w := weak.Make(m)
-	m.held.forget = func() bool {
-		m := w.Value()
-		return m == nil || m.forget()
-	}
-	runtime.AddCleanup(m, (*holding).leave, m.held)
+	bind(m.held, m, (*PerfMap).forget)
 	return m
 }
 
@@ -100,8 +92,12 @@ func (m *PerfMap) Refresh(r io.ReaderAt, size int64) (bool, error) {
 	}
 	m.doubted = false
 	changed := false
+	var piece []byte
 	for m.off < size && m.full == nil && m.read < maxPerfBytes {
-		b := make([]byte, min(size-m.off, perfPiece))
+		if piece == nil {
+			piece = make([]byte, min(size-m.off, perfPiece))
+		}
+		b := piece[:min(size-m.off, int64(len(piece)))]
 		n, err := r.ReadAt(b, m.off)
 		if err != nil && err != io.EOF {
 			return changed, err
@@ -169,13 +165,13 @@ func (m *PerfMap) take(e *perfEntry) bool {
 
 // add adds the entries of whole lines.
 func (m *PerfMap) add(b []byte) {
-	for text := string(b); len(text) > 0 && m.full == nil; {
+	for text := unsafe.String(unsafe.SliceData(b), len(b)); len(text) > 0 && m.full == nil; {
 		first := len(m.entries)
 		for len(text) > 0 && len(m.entries) < maxPerfEntries && m.names < maxPerfNames && m.full == nil {
 			var line string
 			line, text, _ = strings.Cut(text, "\n")
 			if e, ok := parsePerfLine(line); ok && m.take(&e) {
-				e.name = strings.Clone(e.name) // not all of text is kept for it
+				e.name = strings.Clone(e.name) // b is used again
 				m.entries = append(m.entries, e)
 				m.names += len(e.name)
 			}
@@ -203,13 +199,23 @@ func (m *PerfMap) settle(first int) {
 
 // compact drops the entries that others have covered completely.
 func (m *PerfMap) compact() {
-	number := make(map[uint32]uint32)
-	var kept []perfEntry
+	number := make([]uint32, len(m.entries)) // 0: none yet, else one more
+	n := uint32(0)
 	for i, o := range m.cover.owners {
 		if o == unowned {
 			continue
 		}
-		m.cover.owners[i] = intern.ID(number, &kept, o, m.entries[o])
+		if number[o] == 0 {
+			n++
+			number[o] = n
+		}
+		m.cover.owners[i] = number[o] - 1
+	}
+	kept := make([]perfEntry, n)
+	for i, is := range number {
+		if is > 0 {
+			kept[is-1] = m.entries[i]
+		}
 	}
 	before := perfEntrySize*len(m.entries) + m.names
 	m.entries, m.names = kept, 0

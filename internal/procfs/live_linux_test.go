@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -323,13 +324,31 @@ func TestSelf(t *testing.T) {
 	if a, err := ReadAuxv(pid); err != nil || a[AuxEntry] == 0 {
 		t.Errorf("ReadAuxv() = %v, %v", a, err)
 	}
-	if _, err := ReadMaps(1<<30, nil); !errors.Is(err, syscall.ESRCH) {
+	if err := ReadMaps(1<<30, nil); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("ReadMaps of no process: %v", err)
 	}
-	// A map that is larger than the first buffer is read whole.
-	small, err1 := ReadMaps(pid, make([]byte, 0, 1))
-	if err1 != nil || bytes.Count(small, []byte("\n")) < 10 || small[len(small)-1] != '\n' {
-		t.Errorf("ReadMaps with a small buffer: %d bytes, %v", len(small), err1)
+	// A map that is larger than the buffer is read whole. The buffer of another one is used again, after garbage collections too.
+	texts.put(make([]byte, 0, 1))
+	var first *byte
+	for range 2 {
+		err := ReadMaps(pid, func(text []byte) error {
+			if bytes.Count(text, []byte("\n")) < 10 || text[len(text)-1] != '\n' || first != nil && first != &text[0] {
+				t.Errorf("ReadMaps: %d bytes", len(text))
+			}
+			first = &text[0]
+			return io.EOF
+		})
+		if err != io.EOF {
+			t.Error(err)
+		}
+		runtime.GC()
+		runtime.GC()
+	}
+	for range 10 {
+		texts.put(make([]byte, mostBuffers/4))
+	}
+	if texts.bytes > mostBuffers {
+		t.Errorf("%d bytes of buffers are kept", texts.bytes)
 	}
 }
 

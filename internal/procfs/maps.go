@@ -3,6 +3,7 @@ package procfs
 import (
 	"bytes"
 	"strings"
+	"sync"
 )
 
 // Perm is the access a mapping allows.
@@ -127,16 +128,59 @@ func mapName(raw []byte, inode uint64) (name string, deleted bool) {
 // kernel thread is empty. A mapping that changes while the file is read may
 // be seen before or after the change; mappings that do not change are all
 // there, once.
-func Maps(pid int) ([]Map, error) {
-	b, err := ReadMaps(pid, nil)
-	if err != nil {
-		return nil, err
-	}
-	return ParseMaps(b)
+func Maps(pid int) (maps []Map, err error) {
+	err = ReadMaps(pid, func(text []byte) error {
+		maps, err = ParseMaps(text)
+		return err
+	})
+	return maps, err
 }
 
-// ReadMaps reads the text of /proc/PID/maps into buf, growing it as needed.
-// A caller that keeps the last text can see that nothing has changed without parsing.
-func ReadMaps(pid int, buf []byte) ([]byte, error) {
-	return readShared(pid, "maps", buf)
+// ReadMaps calls f with the text of /proc/PID/maps, which is valid until f returns. A caller that keeps a hash of the last text can
+// see that nothing has changed without parsing. An unchanged map allocates nothing.
+func ReadMaps(pid int, f func(text []byte) error) error {
+	buf := texts.get()
+	text, err := readShared(pid, "maps", buf)
+	if err != nil {
+		texts.put(buf)
+		return err
+	}
+	defer texts.put(text)
+	return f(text)
+}
+
+// texts are the buffers of earlier readings. A sync.Pool loses them to each garbage collection, and texts of megabytes bring about
+// the next one.
+var texts buffers
+
+type buffers struct {
+	mu    sync.Mutex
+	free  [][]byte
+	bytes int
+}
+
+// mostBuffers bounds what is kept.
+const mostBuffers = 8 << 20
+
+// get returns a buffer of an earlier reading, nil if there is none.
+func (b *buffers) get() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := len(b.free) - 1
+	if n < 0 {
+		return nil
+	}
+	buf := b.free[n]
+	b.free = b.free[:n]
+	b.bytes -= cap(buf)
+	return buf
+}
+
+func (b *buffers) put(buf []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if cap(buf) > 0 && b.bytes+cap(buf) <= mostBuffers {
+		b.free = append(b.free, buf)
+		b.bytes += cap(buf)
+	}
 }

@@ -2,8 +2,10 @@ package profile
 
 import (
 	"cmp"
+	"compress/gzip"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/google/pprof/profile"
 
@@ -21,8 +23,17 @@ func writePprof(p *Profile, w io.Writer, o *Options) error {
 	if p.Subject == Calls {
 		out.DefaultSampleType, _ = p.Called.value(o.Value)
 	}
-	return out.Write(w)
+	zip := zips.Get().(*gzip.Writer)
+	defer zips.Put(zip)
+	zip.Reset(w)
+	if err := out.WriteUncompressed(zip); err != nil {
+		return err
+	}
+	return zip.Close()
 }
+
+// zips are compressors to be used again: each takes 800 KB.
+var zips = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 func newPprof(p *Profile) *profile.Profile {
 	out := &profile.Profile{

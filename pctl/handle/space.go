@@ -36,9 +36,6 @@ type Space struct {
 	mu sync.Mutex // one Refresh at a time
 }
 
-// texts are buffers for maps: an unchanged map allocates nothing.
-var texts = sync.Pool{New: func() any { return new([]byte) }}
-
 // mapSeed is the seed of the hashes of maps, which nobody can know in advance.
 var mapSeed = maphash.MakeSeed()
 
@@ -89,14 +86,12 @@ func (s *Space) Lack() error {
 func (s *Space) Refresh() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return procfs.ReadMaps(s.pid, s.take)
+}
+
+// take takes over the text of the map. s.mu is held.
+func (s *Space) take(text []byte) error {
 	old := s.now.Load()
-	buf := texts.Get().(*[]byte)
-	defer texts.Put(buf)
-	text, err := procfs.ReadMaps(s.pid, *buf)
-	if err != nil {
-		return err
-	}
-	*buf = text
 	now := mapText{true, len(text), maphash.Bytes(mapSeed, text)}
 	switch {
 	case now == old.text:
