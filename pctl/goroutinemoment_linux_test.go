@@ -8,12 +8,12 @@ import (
 )
 
 // TestGoroutinesOfMoment: in a Pause goroutines that run have a stack, which is theirs; there are at most as many of them as threads.
-// Without a pause they have none.
+// One whose thread is in the scheduler, just about to leave it or to begin with it, has none. Without a pause none has one.
 func TestGoroutinesOfMoment(t *testing.T) {
 	target := startGoroutines(t, ptest.BuildGo(t, "goroutines.go"), "-n", "5", "-spins", "2")
 	p := grab(t, session(t, nil), target.PID, nil)
 	defer p.Close()
-	seen, threads := 0, 0
+	seen, between, threads := 0, 0, 0
 	for range 20 {
 		var all []*Goroutine
 		if err := p.Pause(bg, func(s *Snapshot) (err error) {
@@ -34,7 +34,9 @@ func TestGoroutinesOfMoment(t *testing.T) {
 			for _, f := range frames {
 				names = append(names, f.Func)
 			}
-			if start := g.Begins()[0].Func; start == "main.spin" {
+			if start := g.Begins()[0].Func; start == "main.spin" && len(names) == 0 {
+				between++
+			} else if start == "main.spin" {
 				if err != nil || g.Thread == 0 {
 					t.Errorf("goroutine %d on thread %d: %v", g.ID, g.Thread, err)
 				}
@@ -48,8 +50,8 @@ func TestGoroutinesOfMoment(t *testing.T) {
 			t.Errorf("%d goroutines run on %d threads", running, threads)
 		}
 	}
-	if seen == 0 {
-		t.Error("no goroutine ran in any pause")
+	if seen == 0 || between > 1+seen/8 {
+		t.Errorf("%d stacks of goroutines that ran in a pause, %d had none", seen, between)
 	}
 	for g, err := range p.Goroutines(bg) {
 		if err != nil {
