@@ -82,6 +82,8 @@ unit:
 	@echo the commands, their storms at short length, and what needs no race detector
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test -vet=off -shuffle=on -short -skip '$(LENGTHY)|$(RACED)' -p $(JOBS) -timeout 14m $(PLAIN) ./cmd/...
 	PTOOLS_REQUIRE="$$(./scripts/tools.sh -l test)" $(GO) test -vet=off $(TESTFLAGS) -short -p $(JOBS) -timeout 14m -run '$(RACED)' ./cmd/...
+	@echo how soon profiles are served, without the race detector
+	$(GO) test -vet=off -short -run 'TestProfiles$$' ./pctl/serve
 	@echo uprobes as on kernels before Linux 6.6
 	PTOOLS_PROBES=events $(GO) test -vet=off $(TESTFLAGS) -short -run 'Probe|Counter|Signals|Switch|Linger|KillRisk|Trap' ./internal/perfevent ./pctl/control
 	PTOOLS_PROBES=events $(GO) test -vet=off $(TESTFLAGS) -short -run 'GoEndings|FirstThreadEnds|MappedAgain' ./internal/calls
