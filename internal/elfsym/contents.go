@@ -1,8 +1,6 @@
 package elfsym
 
-import (
-	"io"
-)
+import "io"
 
 // A contents is what was read of a file and can be read again. When the file has to let go of it, a new one takes its place; those
 // that use the old one go on with it.

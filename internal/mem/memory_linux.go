@@ -3,7 +3,6 @@ package mem
 import (
 	"errors"
 	"os"
-
 	"strconv"
 	"strings"
 	"sync"

@@ -41,7 +41,7 @@ func (m *Memory) ReadVec(dst [][]byte, addrs []uint64) (n int, err error) {
 	}
 	b := batches.Get().(*batch)
 	defer func() {
-		clear(b.local[:min(len(dst), iovMax)]) // the pool must not keep a caller's buffers alive
+		clear(b.local[:min(2*len(dst), iovMax)]) // the pool must not keep a caller's buffers alive
 		batches.Put(b)
 	}()
 	for i := 0; i < len(dst); {

@@ -49,12 +49,16 @@ func viaThread(pid int, try func(tid int) bool) {
 	}
 }
 
-// Others lists the threads of a process without its leader.
+// Others lists the threads of a process without its leader, none if they cannot be listed.
 func Others(pid int) []int {
 	tids, err := Tasks(pid, nil)
 	if err != nil {
 		return nil
 	}
+	return others(pid, tids)
+}
+
+func others(pid int, tids []int) []int {
 	return slices.DeleteFunc(tids, func(tid int) bool { return tid == pid })
 }
 
@@ -64,15 +68,19 @@ func Others(pid int) []int {
 // process is gone.
 func NoMemory(pid int, tried []int) (bool, error) {
 	leader, err := ReadStat(pid)
+	if err != nil {
+		return false, err
+	}
+	tids, err := Tasks(pid, nil)
 	switch {
-	case err != nil:
+	case err != nil: // Others had the same error, or will
 		return false, err
 	case leader.Threads == 1 && leader.Size == 0:
 		return true, nil
 	case leader.Threads == 0 || leader.Size != 0 || len(tried)+1 < leader.Threads:
 		return false, nil // it was replaced just then, or has memory, or threads that were not tried
 	}
-	return slices.Equal(tried, Others(pid)), nil // all are ending, unless one has taken the leader's number
+	return slices.Equal(tried, others(pid, tids)), nil // all are ending, unless one has taken the leader's number
 }
 
 // WithMemory returns the leader of a process or, if that has ended, a thread

@@ -2,10 +2,8 @@ package profile
 
 import (
 	"cmp"
-	"compress/gzip"
 	"io"
 	"slices"
-	"sync"
 
 	"github.com/google/pprof/profile"
 
@@ -23,17 +21,8 @@ func writePprof(p *Profile, w io.Writer, o *Options) error {
 	if p.Subject == Calls {
 		out.DefaultSampleType, _ = p.Called.value(o.Value)
 	}
-	zip := zips.Get().(*gzip.Writer)
-	defer zips.Put(zip)
-	zip.Reset(w)
-	if err := out.WriteUncompressed(zip); err != nil {
-		return err
-	}
-	return zip.Close()
+	return writeCompressed(out, w)
 }
-
-// zips are compressors to be used again: each takes 800 KB.
-var zips = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 func newPprof(p *Profile) *profile.Profile {
 	out := &profile.Profile{
