@@ -41,10 +41,11 @@ type room struct {
 
 var rooms [mostPairs]room
 
-// descend is disinherit, called through a variable. Where the linker can follow the calls of nosplit functions it bounds
-// their stack, to less than a path through these takes. They do have more: the stack of a thread that was made for
-// them, or that of a goroutine, below which there is memory that a fork does not use.
-var descend = disinherit
+// descend is disinherit and children disinheritOf, called through variables. Where the linker can follow the calls of nosplit
+// functions it bounds their stack, to less than a path through these takes, or, where go test -fuzz makes the frames larger, through
+// two of them. They do have more: the stack of a thread that was made for them, or that of a goroutine, below which there is memory
+// that a fork does not use.
+var descend, children = disinherit, (*room).disinheritOf
 
 // disinherit removes the traps of the targets from their descendants.
 //
@@ -123,7 +124,7 @@ func (r *room) disinheritFrom(words []uint64, parent *kinsman) {
 		}
 		for at := uintptr(0); at+name < size; {
 			if tid, end := number(r.tasks[:size], at+name); end > at+name {
-				r.disinheritOf(words, parent, tid)
+				children(r, words, parent, tid)
 			}
 			length := uintptr(r.tasks[at+reclen]) | uintptr(r.tasks[at+reclen+1])<<8
 			if length == 0 {
