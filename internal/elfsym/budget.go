@@ -2,6 +2,7 @@ package elfsym
 
 import (
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -38,6 +39,8 @@ const (
 	accessCost  = 32       // of bytes in memory
 	readCost    = 256      // of bytes of a file: a system call
 	inflateCost = 1        // of a byte that is decompressed
+	cheapWork   = 16 << 20 // a file that has cost more lets other goroutines run
+	yieldWork   = 64 << 10 // each time that it has cost so much again: 0.1 ms instead of the scheduler's 10
 	leastKept   = 4 << 20
 	keptTimes   = 2
 	mostKept    = mostHeld
@@ -66,9 +69,13 @@ func (b *budget) spend(n uint64) bool {
 	if b.over.Load() {
 		return false
 	}
-	if b.work.Add(n); !b.affords(0) {
+	spent := b.work.Add(n)
+	if !b.affords(0) {
 		b.over.Store(true)
 		return false
+	}
+	if spent > cheapWork && spent/yieldWork != (spent-n)/yieldWork {
+		runtime.Gosched()
 	}
 	return true
 }
