@@ -36,13 +36,11 @@ func ParseWhere(s string) (Where, error) {
 		}
 		w.Object, name = object, symbol
 	}
-	if i := strings.LastIndexByte(name, '+'); i > 0 {
-		if off, err := strconv.ParseUint(name[i+1:], 0, 64); err == nil {
-			name, w.Offset = name[:i], off
-		} else if errors.Is(err, strconv.ErrRange) {
-			return Where{}, fmt.Errorf("offset of %q is out of range", s)
-		}
+	name, off, _, err := cutOffset(name)
+	if err != nil {
+		return Where{}, fmt.Errorf("offset of %q is out of range", s)
 	}
+	w.Offset = off
 	if name == "" {
 		return Where{}, fmt.Errorf("%q names no symbol", s)
 	}
@@ -58,6 +56,22 @@ func ParseWhere(s string) (Where, error) {
 	}
 	w.Symbol = name
 	return w, nil
+}
+
+// cutOffset cuts SYMBOL+OFFSET. The error is that of a number of more than 64 bits.
+func cutOffset(name string) (symbol string, off uint64, ok bool, err error) {
+	i := strings.LastIndexByte(name, '+')
+	if i <= 0 {
+		return name, 0, false, nil
+	}
+	off, err = strconv.ParseUint(name[i+1:], 0, 64)
+	switch {
+	case err == nil:
+		return name[:i], off, true, nil
+	case errors.Is(err, strconv.ErrRange):
+		return name, 0, true, err
+	}
+	return name, 0, false, nil
 }
 
 // isLine reports whether name is FILE:LINE. In symbols colons come in pairs, and no
@@ -105,7 +119,7 @@ func (w Where) String() string {
 	if w.Object != "" {
 		s = w.Object + "`" + s
 	}
-	if w.Offset != 0 {
+	if _, _, ok, _ := cutOffset(w.Symbol); ok || w.Offset != 0 { // what follows a plus sign of the symbol would be its offset
 		s += "+0x" + strconv.FormatUint(w.Offset, 16)
 	}
 	return s
