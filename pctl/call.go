@@ -43,7 +43,7 @@ func (c *Calls) event(k *calls.Call) Event {
 	if c.spec.Stack {
 		call.Stack = framesOf(k.Stack)
 	}
-	return Event{Time: k.End, PID: c.p.PID(), TID: k.TID, Kind: KindCall, Call: call}
+	return Event{Time: k.End, PID: k.PID, TID: k.TID, Kind: KindCall, Call: call}
 }
 
 func valuesOf(list []calls.Value) []Value {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -124,6 +125,48 @@ func TestCalls(t *testing.T) {
 	count("after Close")
 	if _, err := all.Next(bg); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("after Close: %v", err)
+	}
+}
+
+// TestCallsFollow: calls of children are counted with CallsOfChildren, each is an event of its process, and the stream ends when none is left.
+func TestCallsFollow(t *testing.T) {
+	uprobe.Need(t)
+	g := ptest.Start(t, ptest.BuildC(t, "brood.c"), "3", "2", "wait")
+	g.Ready()
+	s := NewSession(nil)
+	defer s.Close()
+	p, err := s.Grab(bg, g.PID, &GrabOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Calls(bg, &CallSpec{Functions: []string{"work"}, By: "process"}); err == nil || !strings.Contains(err.Error(), "the calls of one process are counted") {
+		t.Errorf("by process: %v", err)
+	}
+	all, err := p.Calls(bg, &CallSpec{Functions: []string{"work"}, Scope: CallsOfChildren, Each: true, By: "process"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(g.Stdin, "\n")
+	calls, last := map[int]uint64{}, KindCall
+	for e, err := range all.All(bg) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last = e.Kind; last == KindCall {
+			calls[e.PID]++
+		}
+	}
+	if len(calls) != 7 || calls[g.PID] != 2 || last != KindUndead {
+		t.Errorf("calls of %v, and %v at the end", calls, last)
+	}
+	for _, k := range all.Stats() {
+		pid, _, _ := strings.Cut(k.Key, " ")
+		if n, _ := strconv.Atoi(pid); calls[n] != k.Returned || k.Returned != 2 {
+			t.Errorf("process %s: %d calls, of which %d returned; %d events", k.Key, k.Calls, k.Returned, calls[n])
+		}
+	}
+	if err := all.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -23,12 +23,26 @@ type CallSpec struct {
 	Where bool
 	// StackSize is how much of each stack is copied, in bytes; 0: 16 KB. It is at most 256 KB. Where a stack has more, its outer part may be missing (Call.Cut).
 	StackSize int
-	// By tells calls apart in the statistics: an argument or a member of one, return, thread, goroutine, caller, or stack. Empty: by function only.
+	// Scope is the process alone, or with children.
+	Scope CallScope
+	// By tells calls apart in the statistics: an argument or a member of one, return, thread, process (with CallsOfChildren), goroutine, caller, or stack. Empty: by
+	// function only.
 	// With stack there are no events.
 	By string
 	// Sum is a number that is summed in the statistics: arguments, members of them and numbers with + - *, or return. Empty: none.
 	Sum string
 }
+
+// A CallScope says in which processes calls are counted.
+type CallScope uint8
+
+const (
+	// CallsOfProcess counts in the process until it executes another program.
+	CallsOfProcess CallScope = iota
+	// CallsOfChildren also counts in the children that it has from Calls on, and in theirs, until each executes another program. The probes are
+	// in all processes then that have the same files mapped, and take time there, too. It takes Linux 6.6, and the first PID namespace.
+	CallsOfChildren
+)
 
 // ErrNoFunction is the cause where a pattern of a CallSpec names no function.
 var ErrNoFunction = errors.New("no such function")
@@ -54,6 +68,7 @@ func (c *Calls) parse(spec *CallSpec) (patterns []calls.Pattern, err error) {
 		patterns = append(patterns, p)
 	}
 	s := &c.spec
+	s.Follow = spec.Scope == CallsOfChildren
 	s.CallReports = calls.CallReports{Each: spec.Slower <= 0 && (spec.Each || spec.Args || spec.Where), Least: max(spec.Slower, 0), Values: spec.Args, Stack: spec.Where, StackSize: max(spec.StackSize, 0)}
 	if spec.By != "" {
 		if s.By, err = calls.ParseKey(spec.By); err != nil {

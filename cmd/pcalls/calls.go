@@ -15,6 +15,7 @@ type jsonCall struct {
 	Call   string      `json:"call,omitempty"` // the same without
 	Raw    string      `json:"raw"`
 	Object string      `json:"object"`
+	PID    int         `json:"pid,omitempty"` // with --follow
 	TID    int         `json:"tid"`
 	Number uint64      `json:"goroutine,omitempty"`
 	Length *int64      `json:"duration_ns,omitempty"` // absent: the end is not seen
@@ -79,6 +80,9 @@ func (s *session) callText(c *calls.Call) string {
 		}
 	}
 	thread := fmt.Sprintf("tid %-7d", c.TID)
+	if s.follow {
+		thread = fmt.Sprintf("pid %-7d ", c.PID) + thread
+	}
 	if c.Goroutine != 0 {
 		thread += fmt.Sprintf(" goroutine %-6d", c.Goroutine)
 	}
@@ -126,6 +130,9 @@ func (s *session) jsonCall(c *calls.Call) jsonCall {
 	}
 	if s.detail.args {
 		j.Args = &c.Args
+	}
+	if s.follow {
+		j.PID = c.PID
 	}
 	j.Stack = jsonFrames(c.Stack)
 	return j

@@ -45,11 +45,11 @@ func (s *session) created(ctx context.Context) (status int, err error) {
 	child.Begin()
 	s.parts[0].ended = child.Done()
 	defer child.Reap()
-	return s.follow(ctx, command, child, received)
+	return s.wait(ctx, command, child, received)
 }
 
-// follow counts until the command ends, or a signal says so, and waits for the command.
-func (s *session) follow(ctx context.Context, command *job.Command, child *job.Child, received <-chan os.Signal) (int, error) {
+// wait counts until the command ends, with --follow all of its processes, or a signal says so, and waits for the command.
+func (s *session) wait(ctx context.Context, command *job.Command, child *job.Child, received <-chan os.Signal) (int, error) {
 	counting, stop := context.WithCancel(ctx)
 	waiting, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
@@ -73,7 +73,15 @@ func (s *session) follow(ctx context.Context, command *job.Command, child *job.C
 			}
 		}
 	}()
-	err := s.count(counting, child.Done())
+	ended := child.Done()
+	if s.follow {
+		ended = s.parts[0].over(counting)
+	}
+	err := s.count(counting, ended)
+	stop()
+	if s.follow {
+		<-ended // it uses the watch
+	}
 	if err := errors.Join(err, s.close()); err != nil {
 		return 0, err
 	}

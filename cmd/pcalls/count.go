@@ -35,6 +35,10 @@ func (s *session) running(ctx context.Context) (err error) {
 		p.ended = done
 		all.Go(func() { // ends with the process, or with ctx; the end of ended waits for it
 			defer close(done)
+			if s.follow {
+				<-p.over(ctx)
+				return
+			}
 			if alive, err := p.process.Alive(); err == nil { // else it has ended
 				alive.Wait(ctx)
 				alive.Close()
@@ -55,6 +59,27 @@ func (s *session) running(ctx context.Context) (err error) {
 		return fmt.Errorf("%d of %d processes were not counted", s.uncounted, len(s.pids))
 	}
 	return nil
+}
+
+// over returns a channel that is closed when none of the processes that --follow means is left, or with ctx.
+func (p *part) over(ctx context.Context) <-chan struct{} {
+	done := make(chan struct{})
+	go func() { // ends with ctx
+		defer close(done)
+		for tick := time.NewTicker(slowEvery); ; {
+			select {
+			case <-ctx.Done():
+				tick.Stop()
+				return
+			case <-tick.C:
+				if p.watch.Over() {
+					tick.Stop()
+					return
+				}
+			}
+		}
+	}()
+	return done
 }
 
 // count waits until the counting is to end, and prints its result.
@@ -164,6 +189,17 @@ func (s *session) tellAllOften(after string) error {
 
 // tellExec says that a process executes another program.
 func (s *session) tellExec(p *part) {
+	if executed, unfollowed := p.watch.Left(); executed > 0 || unfollowed > 0 {
+		if executed > 0 {
+			s.say("%s executed other programs, whose calls are not counted", counted(executed, "process has", "processes have"))
+		}
+		if unfollowed > 0 {
+			s.say("%s not followed: there are too many processes", counted(unfollowed, "child was", "children were"))
+		}
+	}
+	if s.follow {
+		return
+	}
 	select {
 	case <-p.ended: // its last program cannot be told from the first
 	default:
@@ -188,7 +224,7 @@ func (s *session) seconds(ctx context.Context, ended <-chan struct{}, over <-cha
 	for {
 		select {
 		case <-ended:
-			if len(s.parts) == 1 {
+			if len(s.parts) == 1 && !s.follow {
 				s.say("process %d has ended", s.pids[0])
 			} else {
 				s.say("all processes have ended")

@@ -20,8 +20,10 @@ const help = "usage: pcalls [flags] -p PID|NAME [OBJECT`]PATTERN[(CONDITION)]…
 Counts and times calls of functions of a running program, and lets it live.
 
   -p, --pid PID             a running process, several as 12,13, or those with a name or
-                            executable that matches, as nginx, /usr/bin/python3*; children
-                            that they start later are not counted
+                            executable that matches, as nginx, /usr/bin/python3*
+      --follow              also children that the processes start, and theirs, until each
+                            executes another program; until all have ended. Other processes
+                            that have the same files mapped are slowed, too
   -t, --time DURATION       count this long; a bare number is seconds
                             (default: until the target ends or ^C)
   -n, --number N            print at most N functions, or lines with --by
@@ -103,6 +105,7 @@ examples:
   pcalls --args -p 4242 'malloc($1 > 1m)'
   pcalls --slower 10ms --args --where -p 4242 'main.handle'
   pcalls -n 10 '*' -- ./build/prog -x      the whole program
+  pcalls --follow -p 4242 exec_simple_query    of postgres: backends to come, too
   pcalls --list -p 4242 'std::string::*'   sets nothing
 `
 
@@ -112,6 +115,7 @@ type config struct {
 	patterns []calls.Pattern
 	command  []string
 	length   time.Duration // 0: until the target ends
+	follow   bool          // children are counted, too
 	force    bool          // whatever the probes take of the target
 	slower   time.Duration // calls that took as long are printed; 0: none
 	detail   detail        // what is printed of each call, or each slow one
@@ -132,7 +136,7 @@ func (d detail) any() bool { return d.args || d.where }
 func (c *config) spec() calls.Spec {
 	return calls.Spec{
 		CallReports: calls.CallReports{Each: c.slower == 0 && c.detail.any(), Least: c.slower, Values: c.detail.args, Stack: c.detail.where, StackSize: int(c.stack)},
-		By:          c.by, Sum: c.sum,
+		By:          c.by, Sum: c.sum, Follow: c.follow,
 	}
 }
 
@@ -177,7 +181,6 @@ func (s *seconds) Set(text string) error {
 type rawFlags struct {
 	config
 	named  []string
-	follow bool // which is refused
 	length seconds
 	slower seconds
 	by     string
@@ -204,7 +207,6 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.BoolVar(&r.json, "json", false, "")
 	fs.BoolVar(&r.force, "force", false, "")
 	fs.BoolVar(&r.follow, "follow", false, "")
-	fs.Lookup("follow").Hidden = true
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "")
 	usage.Flags(fs)
 	return fs
@@ -256,7 +258,7 @@ func parse(args []string) (*config, error) {
 
 // group reads what calls are told apart by, and what is summed.
 func (r *rawFlags) group(fs *pflag.FlagSet) (err error) {
-	if r.perProcess = r.by == "process"; fs.Changed("by") && !r.perProcess {
+	if r.perProcess = r.by == "process" && !r.follow; fs.Changed("by") && !r.perProcess {
 		if r.config.by, err = calls.ParseKey(r.by); err != nil {
 			return usage.Errorf("--by %q: %w", r.by, err)
 		}
@@ -273,8 +275,6 @@ func (r *rawFlags) group(fs *pflag.FlagSet) (err error) {
 func (r *rawFlags) check(fs *pflag.FlagSet) error {
 	named := fs.Changed("pid")
 	switch {
-	case r.follow:
-		return usage.Errorf("--follow: children are not counted: the probes are those of processes that run already; give these with -p PID,PID or -p NAME")
 	case !named && len(r.command) == 0 && fs.ArgsLenAtDash() >= 0:
 		return usage.Errorf("no COMMAND after --")
 	case !named && len(r.command) == 0:
@@ -288,8 +288,8 @@ func (r *rawFlags) check(fs *pflag.FlagSet) error {
 	case fs.Changed("stack-size") && !r.detail.where && !r.config.by.Stack():
 		return usage.Errorf("--stack-size is about copies of stacks: give --where, --by stack, --tree or -o")
 	case r.list && (r.config.save.output != "" || r.top || r.detail.any() || r.config.by != nil || r.config.sum != nil ||
-		fs.Changed("time") || fs.Changed("number") || fs.Changed("slower")):
-		return usage.Errorf("--list counts nothing: --top, --slower, --args, --where, --by, --sum, -o, -t and -n mean nothing")
+		r.follow || fs.Changed("time") || fs.Changed("number") || fs.Changed("slower")):
+		return usage.Errorf("--list counts nothing: --follow, --top, --slower, --args, --where, --by, --sum, -o, -t and -n mean nothing")
 	case r.config.save.output != "" && (r.top || r.slower > 0 || r.detail.any()):
 		return usage.Errorf("-o is a profile of all calls: --top, --slower, --args and --where do not go with it")
 	case r.config.by.Stack() && (r.top || r.slower > 0 || r.detail.any()):

@@ -86,9 +86,6 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 // TestHelp: every flag is in the help text as it is spelt.
 func TestHelp(t *testing.T) {
 	new(rawFlags).set().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return // it is refused
-		}
 		want := "      --" + f.Name + " "
 		if f.Shorthand != "" {
 			want = "  -" + f.Shorthand + ", --" + f.Name + " "

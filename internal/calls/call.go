@@ -1,6 +1,8 @@
 package calls
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -17,6 +19,7 @@ type CallReports = perfevent.CallReports
 type Call struct {
 	*Target
 	TID int
+	PID int // of the process, or of a child of it
 	// Goroutine is its number; 0: not known, or none.
 	Goroutine uint64
 	Length    time.Duration
@@ -42,7 +45,7 @@ func (w *Watch) ReportsUpTo(most int, tell func(*Call)) {
 		if r.Function >= len(w.numbered) {
 			return
 		}
-		c := &Call{Target: w.numbered[r.Function], TID: r.TID, Length: r.Length, End: now.Add(r.End - here)}
+		c := &Call{Target: w.numbered[r.Function], TID: r.TID, PID: cmp.Or(r.PID, w.PID), Length: r.Length, End: now.Add(r.End - here)}
 		if v := r.Values; v != nil {
 			switch {
 			case w.spec.By.isPath():
@@ -57,7 +60,7 @@ func (w *Watch) ReportsUpTo(most int, tell func(*Call)) {
 				c.describe(v, constants{w.space})
 			}
 			if w.spec.Stack {
-				c.Stack, c.Cut = w.stack(v, r.Stack)
+				c.Stack, c.Cut = w.stack(r)
 			}
 		}
 		tell(c)
@@ -81,6 +84,9 @@ func (c *Call) describe(v *perfevent.CallValues, fixed constants) {
 
 // describe finds the layouts of functions whose values are asked for, or that have a condition.
 func (s *Selection) describe(spec *Spec) error {
+	if spec.By != nil && spec.By.kind == byProcess && !spec.Follow {
+		return errOneProcess
+	}
 	if of := spec.By != nil && spec.By.kind == byGoroutine; of || spec.Each || spec.Least > 0 {
 		if err := s.findNumbers(); err != nil && of {
 			return fmt.Errorf("by goroutine: %w", err)
@@ -116,6 +122,8 @@ func (s *Selection) describe(spec *Spec) error {
 	}
 	return nil
 }
+
+var errOneProcess = errors.New("by process: the calls of one process are counted; give thread, or an argument of this name by its number, as $1")
 
 // conditional reports whether not all calls are counted.
 func (t *Target) conditional() bool {

@@ -48,7 +48,7 @@ func (g *groups) add(w *Watch, c *Call, r *perfevent.CallReport) {
 	if g.stacks == nil {
 		g.stacks, g.whole = map[string]*Group{}, map[int]*Stats{}
 	}
-	pcs, end := w.unwind(r.Values, r.Stack)
+	pcs, end := w.unwind(r)
 	if len(pcs) > 0 {
 		pcs[0] = StackPC{PC: c.entry} // else each return instruction has stacks of its own
 	}
@@ -186,6 +186,8 @@ func (w *Watch) keyText(t *Target, g *perfevent.CallGroup) string {
 		return unknown
 	case kind == perfevent.KeyThread:
 		return w.named(g.Number, w.threadName)
+	case kind == perfevent.KeyProcess:
+		return w.named(g.Number, processName)
 	case kind == perfevent.KeyCaller:
 		return w.named(g.Number, w.callerName)
 	}
@@ -203,6 +205,15 @@ func (w *Watch) named(n uint64, look func(uint64) string) string {
 		w.groups.names[n] = name
 	}
 	return name
+}
+
+// processName is the number and the name of a process. One that has ended has no name any more.
+func processName(pid uint64) string {
+	text := strconv.FormatUint(pid, 10)
+	if name, err := procfs.ReadComm(int(pid), int(pid)); err == nil {
+		text += " " + name
+	}
+	return text
 }
 
 // threadName is the number and the name of a thread. One that has ended has no name any more.

@@ -173,7 +173,7 @@ func (g *guard) look(w *Watch) bool {
 func (g *guard) replant(w *Watch) error {
 	err := w.kernel.Renew()
 	ends, entries := w.plant()
-	if err == nil {
+	if err == nil && !w.spec.Follow { // else others may be left
 		err = w.counts()
 	}
 	w.kernel.Turn()

@@ -23,6 +23,7 @@ const (
 	byArgument keyKind = iota
 	byReturn
 	byThread
+	byProcess
 	byGoroutine
 	byCaller
 	byStack
@@ -54,7 +55,8 @@ func ParseKey(text string) (*Key, error) {
 	case "stack":
 		return ByStack(), nil
 	case "process":
-		return nil, errors.New("the calls of one process are counted; give thread, or an argument of this name by its number, as $1")
+		k.kind = byProcess
+		return k, nil
 	}
 	p := conditionParser{rest: text}
 	o, err := p.operand()
@@ -100,6 +102,9 @@ func (l *layout) key(k *Key) (*resolvedKey, error) {
 	switch k.kind {
 	case byThread:
 		kernel.Kind = perfevent.KeyThread
+		return &resolvedKey{kernel: kernel}, nil
+	case byProcess:
+		kernel.Kind = perfevent.KeyProcess
 		return &resolvedKey{kernel: kernel}, nil
 	case byCaller:
 		kernel.Kind = perfevent.KeyCaller

@@ -18,15 +18,18 @@ type stacks struct {
 }
 
 // unwind returns the program counters of a call, which are valid until it is called again, and why they are not all.
-func (w *Watch) unwind(v *perfevent.CallValues, copied []byte) ([]unwind.Frame, unwind.End) {
+func (w *Watch) unwind(r *perfevent.CallReport) ([]unwind.Frame, unwind.End) {
 	if w.stacks == nil {
 		w.stacks = &stacks{unwinder: unwind.New(w.space)}
 	}
 	s := w.stacks
-	regs := v.Registers()
+	regs := r.Values.Registers()
 	var end unwind.End
 	memory, _ := w.memory.(io.ReaderAt)
-	s.frames, end = s.unwinder.Unwind(regs, unwind.Stack{Base: regs.SP(), Data: copied, Mem: memory}, s.frames[:0])
+	if r.PID != 0 && r.PID != w.PID {
+		memory = nil // a child has what is mapped, but stacks of its own
+	}
+	s.frames, end = s.unwinder.Unwind(regs, unwind.Stack{Base: regs.SP(), Data: r.Stack, Mem: memory}, s.frames[:0])
 	return s.frames, end
 }
 
@@ -43,8 +46,8 @@ func (s *Selection) symbolize(f *unwind.Frame, dst []Frame) []Frame {
 }
 
 // stack returns the frames of a call, and why they are not all.
-func (w *Watch) stack(v *perfevent.CallValues, copied []byte) (frames []Frame, cut string) {
-	pcs, end := w.unwind(v, copied)
+func (w *Watch) stack(r *perfevent.CallReport) (frames []Frame, cut string) {
+	pcs, end := w.unwind(r)
 	for i := range pcs {
 		frames = w.symbolize(&pcs[i], frames)
 	}

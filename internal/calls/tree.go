@@ -109,7 +109,7 @@ func (t *tree) add(w *Watch, c *Call, r *perfevent.CallReport) {
 	if t.nodes == nil {
 		t.init(w)
 	}
-	frames, end := w.unwind(r.Values, r.Stack)
+	frames, end := w.unwind(r)
 	if beyond := w.stacks.unwinder.Beyond(); beyond > 0 { // it was read later, when it may have been another
 		frames, end = frames[:len(frames)-beyond], unwind.Unreadable
 	}

@@ -115,6 +115,8 @@ type Spec struct {
 	// not timed, or have no probe: see [Watch.Changed].
 	Limit float64
 	Cost  Cost // what a hit takes
+	// Follow: calls of children that the process has from Open on, and of theirs, are counted, too, until they execute other programs.
+	Follow bool
 
 	most int // keys, in tests; 0: as many as there can be
 }
@@ -145,7 +147,7 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 	if spec.By.Stack() {
 		spec.Each, spec.Stack = true, true
 	}
-	kernel, err := perfevent.OpenCalls(s.PID, n, s.places(), spec.CallReports, apart)
+	kernel, err := perfevent.OpenCalls(s.PID, n, s.places(), spec.CallReports, apart, spec.Follow)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +269,14 @@ func (w *Watch) End() {
 	w.guard.end()
 }
 
-// Executed reports whether the process has executed another program since Open. Nothing is counted any more then.
+// Over reports whether none of the processes is left that Spec.Follow means. It is to be called several times a second.
+func (w *Watch) Over() bool { return w.kernel.Over() }
+
+// Left returns how many of the processes that Spec.Follow means have executed other programs, and how many there was no room for: neither's
+// calls are counted.
+func (w *Watch) Left() (executed, unfollowed uint64) { return w.kernel.Left() }
+
+// Executed reports whether the process has executed another program since Open. Nothing is counted any more then, unless children are followed.
 func (w *Watch) Executed() bool { return w.kernel.Executed() }
 
 // Close lifts the probes.

@@ -26,8 +26,9 @@ const (
 	KeyNumber KeyKind = iota
 	KeyText
 	KeyThread
-	KeyCaller // the return address
-	KeyNone   // it is not known of any call
+	KeyProcess // in a family
+	KeyCaller  // the return address
+	KeyNone    // it is not known of any call
 )
 
 // MostKeyText is how many bytes of a text tell calls apart.

@@ -15,15 +15,16 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// Calls counts and times in the kernel the calls of functions of one process. It stops no thread. Calls of children are
-// not counted. Its methods belong to one goroutine.
+// Calls counts and times in the kernel the calls of functions of one process, or of a family. It stops no thread. Its methods belong to one
+// goroutine.
 type Calls struct {
 	pid      int
 	maps     callMaps
 	mem      []byte
 	programs map[string]int // by their code
 	made     map[programFor]int
-	exec     [2]int     // execProgram and its link
+	exec     [2]int     // execProgram, or leaveProgram, and its link
+	family   *family    // nil: calls of children are not counted
 	links    []callLink // those of the returns first
 	sets     linkSets
 	reports  reports
@@ -34,8 +35,9 @@ type Calls struct {
 const openCalls = 1 << 17
 
 // OpenCalls prepares the counting of a number of functions in process pid. It needs uprobe_multi links (Linux 6.6),
-// or perf events that are uprobes, and Linux 5.12. Nothing is counted before Switch.
-func OpenCalls(pid, functions, places int, which CallReports, groups CallGroups) (*Calls, error) {
+// or perf events that are uprobes, and Linux 5.12. Calls of children that it has from now on, and of theirs, are counted with follow. Nothing is
+// counted before Switch.
+func OpenCalls(pid, functions, places int, which CallReports, groups CallGroups, follow bool) (*Calls, error) {
 	if functions > MostFunctions {
 		return nil, fmt.Errorf("%d functions are more than %d", functions, MostFunctions)
 	}
@@ -49,6 +51,10 @@ func OpenCalls(pid, functions, places int, which CallReports, groups CallGroups)
 			most: min(groups.Most, MostGroups), sum: groups.Sum, detailed: which.detailed()},
 	}
 	err := c.start(places)
+	if err == nil && follow {
+		c.family, err = openFamily(pid)
+		c.maps.family, c.reports.family = c.family, true
+	}
 	if err == nil {
 		err = c.open()
 	}
@@ -238,6 +244,9 @@ func (c *Calls) link(program int, path string, places []CallPlace) (callLink, er
 		path: pointer(unsafe.Pointer(name)), offs: pointer(unsafe.Pointer(&offs[0])),
 		cookies: pointer(unsafe.Pointer(&cookies[0])), count: uint32(len(places)), pid: uint32(c.pid),
 	}
+	if c.family != nil {
+		attr.pid = 0 // all processes
+	}
 	fd, err := ptrace.CallApart(unix.SYS_BPF,
 		[5]uintptr{unix.BPF_LINK_CREATE, uintptr(unsafe.Pointer(attr)), unsafe.Sizeof(*attr)}, unsafe.Pointer(attr))
 	runtime.KeepAlive(name)
@@ -269,8 +278,8 @@ func (c *Calls) Switch(on bool) {
 // calls are not counted.
 func (c *Calls) Elsewhere() uint64 { return atomic.LoadUint64(c.word(wordElsewhere)) }
 
-// Executed reports whether the process has executed another program since OpenCalls.
-func (c *Calls) Executed() bool { return atomic.LoadUint64(c.word(wordExec)) != 0 }
+// Executed reports whether the process has executed another program since OpenCalls. Of a family see Left.
+func (c *Calls) Executed() bool { return c.family == nil && atomic.LoadUint64(c.word(wordExec)) != 0 }
 
 // Read reads what is known of a function: of its calls whose keys had no room, if calls are told apart. The values are not of exactly the same moment.
 func (c *Calls) Read(function int, s *CallStats) { c.read(wordsBefore+wordsEach*function, s) }
@@ -301,6 +310,9 @@ func (c *Calls) Close() error {
 	c.maps.start.close()
 	for _, program := range c.programs {
 		closeAll(program)
+	}
+	if c.family != nil {
+		c.family.close()
 	}
 	closeAll(c.exec[1], c.exec[0], c.maps.words, c.maps.open, c.maps.groups, c.maps.template, c.maps.copies, c.reports.fd)
 	c.reports.ring.close()

@@ -82,6 +82,7 @@ func (a *assembly) begin(m callMaps) {
 		a.add(
 			instruction{op: bpfCall, imm: helperAttachCookie},
 			instruction{op: bpfMovReg, dst: 7, src: 0})
+		m.family.ifKin(a)
 		return
 	}
 	a.add(keyNumber(ofProcess, m.start.ours)...)

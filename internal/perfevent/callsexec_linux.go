@@ -11,13 +11,17 @@ import (
 // A probe belongs to a file. It is also planted in the program that the process executes later, if that has the same file mapped, as
 // the C library. Those calls are not of the program whose calls were asked for.
 
-// watchExec ends the counting when the process executes another program, before the first instruction of that.
+// watchExec ends the counting of a process when it executes another program, before the first instruction of that.
 func (c *Calls) watchExec() error {
 	ours, err := ourNamespace(c.pid)
 	if err != nil {
 		return err
 	}
-	if c.exec[0], err = loadProgram(execProgram(c.pid, c.maps.words, ours), unix.BPF_PROG_TYPE_RAW_TRACEPOINT, 0, 0); err != nil {
+	code := execProgram(c.pid, c.maps.words, ours)
+	if c.family != nil {
+		code = c.family.leaveProgram(c.maps.words)
+	}
+	if c.exec[0], err = loadProgram(code, unix.BPF_PROG_TYPE_RAW_TRACEPOINT, 0, 0); err != nil {
 		return os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
 	}
 	name, err := unix.BytePtrFromString("sched_process_exec")

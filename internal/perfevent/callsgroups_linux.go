@@ -44,7 +44,7 @@ type grouping struct {
 // opened counts a call that has begun in the statistics that it belongs to, which register 8 points to from then on.
 func (a *grouping) opened() {
 	a.add(
-		instruction{op: bpfLoadDW, dst: 1, src: 10, off: callKey},
+		instruction{op: bpfLoadW, dst: 1, src: 10, off: callKey},
 		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callGroup},
 		instruction{op: bpfMovImm, dst: 1},
 		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callAmount},
@@ -101,7 +101,7 @@ func (a *grouping) endUnknown() {
 // ends by a jump is unknown.
 func (a *grouping) group(key *CallKey, ended bool) {
 	a.add(
-		instruction{op: bpfLoadDW, dst: 1, src: 10, off: callKey},
+		instruction{op: bpfLoadW, dst: 1, src: 10, off: callKey},
 		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callTag},
 		instruction{op: bpfMovImm, dst: 1})
 	for i := range int16(keyWords) {
@@ -138,7 +138,7 @@ func (a *grouping) group(key *CallKey, ended bool) {
 	a.jump(instruction{op: bpfJump}, "grouped")
 	a.mark("no room")
 	a.add(
-		instruction{op: bpfLoadDW, dst: 1, src: 10, off: callKey},
+		instruction{op: bpfLoadW, dst: 1, src: 10, off: callKey},
 		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callGroup})
 	a.statistics(a.maps, 8)
 	a.mark("grouped")
@@ -198,6 +198,8 @@ func (a *grouping) key(k *CallKey) {
 	case KeyThread:
 		a.add(keyNumber(ofThread, a.ours)...)
 		a.add(instruction{op: bpfLoadW, dst: 1, src: 10, off: varKey})
+	case KeyProcess:
+		a.add(instruction{op: bpfLoadW, dst: 1, src: 10, off: callKey + 4})
 	case KeyCaller:
 		a.slot(1)
 		a.load(0, 8, "unknown")

@@ -21,12 +21,14 @@ const (
 	callText   = callLoaded - 72     // text for one
 	callTag    = callText - 8*(1+keyWords)
 	callTerms  = callTag - 8*MostTerms // intermediate results of an Expression
+	callSince  = callTerms - 8         // when the process was made, in a family
 )
 
 // openWords is the number of words that are kept of a call that has not ended, where calls are told apart or a number is summed.
 const openWords = 4
 
-// callIDSize is the size of the key of a call that has not ended: three words, which are the number of the function; the address of
+// callIDSize is the size of the key of a call that has not ended: three words, which are the number of the function and above it, in a
+// family, that of the process; the address of
 // its return address, or the distance of that from the end of the stack; the address of the goroutine's descriptor.
 const callIDSize = 24
 
@@ -74,6 +76,7 @@ type callMaps struct {
 	copies    int // the Copies of all functions
 	sum       bool
 	detailed  bool
+	family    *family // nil: there is none
 }
 
 // grouped reports whether a call that has not ended has openWords.
@@ -86,6 +89,7 @@ func (a *assembly) identify(m callMaps) {
 		instruction{op: bpfAndImm, dst: 1, imm: MostFunctions - 1})
 	a.jump(instruction{op: bpfJumpGE, dst: 1, imm: int32(m.functions)}, "out")
 	a.add(instruction{op: bpfStoreDW, dst: 10, src: 1, off: callKey})
+	m.family.keyProcess(a)
 	a.statistics(m, 8)
 	a.hit(m)
 	a.add(

@@ -116,7 +116,7 @@ func (a *assembly) fillResult(m callMaps) {
 // copies keeps the address of what is copied for the function.
 func (a *assembly) copies(m callMaps) {
 	a.add(
-		instruction{op: bpfLoadDW, dst: 1, src: 10, off: callKey})
+		instruction{op: bpfLoadW, dst: 1, src: 10, off: callKey})
 	a.jump(instruction{op: bpfJumpGE, dst: 1, imm: int32(m.functions)}, "out")
 	a.add(
 		instruction{op: bpfMulImm, dst: 1, imm: copiesSize},
@@ -193,7 +193,7 @@ const ResultWords = 32
 // reportValues writes the values that register 9 points to. Their length is in its variable.
 func (a *assembly) reportValues(m callMaps, r *reports, begun bool) {
 	a.add(
-		instruction{op: bpfLoadDW, dst: 1, src: 10, off: callKey},
+		instruction{op: bpfLoadW, dst: 1, src: 10, off: callKey},
 		instruction{op: bpfStoreDW, dst: 9, src: 1, off: valuesFunction},
 		instruction{op: bpfLoadDW, dst: 1, src: 10, off: callLength},
 		instruction{op: bpfStoreDW, dst: 9, src: 1, off: valuesLength},
@@ -207,9 +207,8 @@ func (a *assembly) reportValues(m callMaps, r *reports, begun bool) {
 		instruction{op: bpfStoreDW, dst: 9, src: 1, off: valuesFlags},
 		instruction{op: bpfCall, imm: helperTime},
 		instruction{op: bpfStoreDW, dst: 9, src: 0, off: valuesEnd})
-	a.add(keyNumber(ofThread, r.ours)...)
+	r.thread(a)
 	a.add(
-		instruction{op: bpfLoadW, dst: 1, src: 10, off: varKey},
 		instruction{op: bpfStoreDW, dst: 9, src: 1, off: valuesThread})
 	if m.grouped() {
 		a.add(
@@ -287,13 +286,13 @@ func (r *reports) report(b []byte) (c CallReport, ok bool) {
 			return c, false
 		}
 		s := (*slowRecord)(unsafe.Pointer(&b[0]))
-		return CallReport{Function: int(s.function), TID: int(s.thread), Length: durationOf(s.length), End: durationOf(s.end)}, true
+		return CallReport{Function: int(s.function), TID: int(uint32(s.thread)), PID: int(s.thread >> 32), Length: durationOf(s.length), End: durationOf(s.end)}, true
 	}
 	if len(b) < int(valuesSize) {
 		return c, false
 	}
 	v := (*CallValues)(unsafe.Pointer(&b[0]))
-	c = CallReport{Function: int(v.function), TID: int(v.thread), Length: durationOf(v.length), End: durationOf(v.end), Values: v}
+	c = CallReport{Function: int(v.function), TID: int(uint32(v.thread)), PID: int(v.thread >> 32), Length: durationOf(v.length), End: durationOf(v.end), Values: v}
 	if r.Stack && len(b) >= int(r.stackRecord()) {
 		pieces := min(*(*uint64)(unsafe.Pointer(&b[valuesSize])), uint64(r.pieces()))
 		c.Stack = b[stackAt:][:pieces*stackPiece]

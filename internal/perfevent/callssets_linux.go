@@ -49,7 +49,7 @@ func (m *callMaps) hits() int { return wordsBefore + wordsEach*(m.functions+m.mo
 
 // hit counts a hit. The number of the function is in its variable.
 func (a *assembly) hit(m callMaps) {
-	a.add(instruction{op: bpfLoadDW, dst: 1, src: 10, off: callKey})
+	a.add(instruction{op: bpfLoadW, dst: 1, src: 10, off: callKey})
 	a.jump(instruction{op: bpfJumpGE, dst: 1, imm: int32(m.functions)}, "out")
 	a.add(
 		instruction{op: bpfMulImm, dst: 1, imm: 8 * wordsHits},
@@ -80,7 +80,8 @@ func (a *assembly) ifCounts(m callMaps) {
 // ifFollowed goes on at a label if a call that is open has begun before the function's calls were followed to their ends. It may have ended since, and
 // another one, which was not seen, be at its place on the stack. Register 1 has when it began.
 func (a *assembly) ifFollowed(m callMaps, label string) {
-	a.add(instruction{op: bpfLoadDW, dst: 3, src: 10, off: callKey})
+	m.family.ifBorn(a, label)
+	a.add(instruction{op: bpfLoadW, dst: 3, src: 10, off: callKey})
 	a.jump(instruction{op: bpfJumpGE, dst: 3, imm: int32(m.functions)}, "out")
 	a.add(
 		instruction{op: bpfMulImm, dst: 3, imm: 8 * wordsHits},

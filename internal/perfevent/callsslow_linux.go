@@ -10,15 +10,16 @@ import (
 
 // slowRecord is what the program writes of a call of which only the time is reported.
 type slowRecord struct {
-	function, thread, length, end uint64
+	function, thread, length, end uint64 // thread: see reports.thread
 }
 
 // reports is which calls are reported one by one, and the ring that they are written to.
 type reports struct {
 	CallReports
-	fd   int
-	ring ringBuffer
-	ours pidNamespace
+	fd     int
+	ring   ringBuffer
+	ours   pidNamespace
+	family bool // there may be several processes
 }
 
 // The sizes of the ring for calls with their values, and with their stacks: the latter has room for 3,700 calls. These are as many as
@@ -63,14 +64,13 @@ func (a *assembly) ifFast(r *reports, label string) {
 // reportTime writes the call of which register 9 has the duration.
 func (a *assembly) reportTime(r *reports) {
 	a.add(
-		instruction{op: bpfLoadDW, dst: 1, src: 10, off: callKey},
+		instruction{op: bpfLoadW, dst: 1, src: 10, off: callKey},
 		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callSlow},
 		instruction{op: bpfStoreDW, dst: 10, src: 9, off: callSlow + 16},
 		instruction{op: bpfCall, imm: helperTime},
 		instruction{op: bpfStoreDW, dst: 10, src: 0, off: callSlow + 24})
-	a.add(keyNumber(ofThread, r.ours)...)
+	r.thread(a)
 	a.add(
-		instruction{op: bpfLoadW, dst: 1, src: 10, off: varKey},
 		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callSlow + 8},
 		instruction{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(r.fd)}, instruction{},
 		instruction{op: bpfMovReg, dst: 2, src: 10},

@@ -40,6 +40,7 @@ func (r *CallReports) detailed() bool {
 type CallReport struct {
 	Function int
 	TID      int
+	PID      int // in a family; else 0
 	Length   time.Duration
 	End      time.Duration // when it ended, on the clock of [Now]
 	Values   *CallValues   // nil if they were not asked for

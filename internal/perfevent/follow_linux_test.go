@@ -11,9 +11,9 @@ import (
 	"ptools/internal/ptest"
 )
 
-// family has the results of a run of the target. If other programs make processes meanwhile, two children may have had
+// births has the results of a run of the target. If other programs make processes meanwhile, two children may have had
 // the same number. Their values are added.
-type family struct {
+type births struct {
 	ticks map[int]int           // by process
 	cpu   map[int]time.Duration // by process, from wait4
 	ends  map[int]time.Duration // by process, from the BPF program
@@ -23,8 +23,8 @@ type family struct {
 	maps  int
 }
 
-// follow runs a family, and reads the records every 10 ms.
-func follow(t *testing.T, how Follow, children, micros int) *family {
+// follow runs the target, and reads the records every 10 ms.
+func follow(t *testing.T, how Follow, children, micros int) *births {
 	period := time.Millisecond * ptest.Slow()
 	c := openTicker(t, TickerOptions{Period: period, Stack: 4096, Follow: how})
 	if c.Follows() != how {
@@ -33,7 +33,7 @@ func follow(t *testing.T, how Follow, children, micros int) *family {
 	g := ptest.Start(t, ptest.BuildC(t, "family.c"), "-n", fmt.Sprint(children), "-u", fmt.Sprint(micros))
 	g.Ready()
 	want(t, c, g.PID)
-	f := &family{ticks: map[int]int{}, cpu: map[int]time.Duration{}, ends: map[int]time.Duration{}}
+	f := &births{ticks: map[int]int{}, cpu: map[int]time.Duration{}, ends: map[int]time.Duration{}}
 	kin := map[int]bool{g.PID: true}
 	take := func(r *Record) {
 		switch {
@@ -108,7 +108,7 @@ func follow(t *testing.T, how Follow, children, micros int) *family {
 }
 
 // sum returns the sums over all children: their ticks, and the processor time by wait4 and by the BPF program.
-func (f *family) sum() (ticks int, used, told time.Duration) {
+func (f *births) sum() (ticks int, used, told time.Duration) {
 	for pid, ns := range f.cpu {
 		ticks += f.ticks[pid]
 		used += ns

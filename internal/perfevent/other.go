@@ -75,10 +75,12 @@ func (t *Tasks) One(int) (*TaskRecord, error)                           { return
 func OpenPeeker() (*Peeker, error)                                      { return nil, errors.ErrUnsupported }
 func (p *Peeker) Peek(int, int, uint64) *Peeked                         { return nil }
 func (p *Peeker) Close() error                                          { return nil }
-func OpenCalls(int, int, int, CallReports, CallGroups) (*Calls, error)  { return nil, ErrNoUprobes }
-func (c *Calls) Attach(string, bool, []CallPlace) map[int]error         { return nil }
-func (c *Calls) Survey(string, []CallPlace) func()                      { return func() {} }
-func (c *Calls) Hits(int) CallHits                                      { return CallHits{} }
+func OpenCalls(int, int, int, CallReports, CallGroups, bool) (*Calls, error) {
+	return nil, ErrNoUprobes
+}
+func (c *Calls) Attach(string, bool, []CallPlace) map[int]error { return nil }
+func (c *Calls) Survey(string, []CallPlace) func()              { return func() {} }
+func (c *Calls) Hits(int) CallHits                              { return CallHits{} }
 func (c *Calls) Window(string, int, []CallPlace, []CallPlace) (func(), bool) {
 	return nil, false
 }
@@ -97,5 +99,7 @@ func (c *Calls) Close() error                           { return nil }
 func (c *Calls) Reports(int, func(*CallReport))         {}
 func (c *Calls) Elsewhere() uint64                      { return 0 }
 func (c *Calls) Executed() bool                         { return false }
+func (c *Calls) Over() bool                             { return false }
+func (c *Calls) Left() (uint64, uint64)                 { return 0, 0 }
 
 func (c *Calls) Copy(int, *Copies) {}

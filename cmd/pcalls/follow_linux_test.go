@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"ptools/internal/ptest"
+	"ptools/internal/ptest/uprobe"
+)
+
+// TestFollow: calls of the children of a command and theirs are counted, to the call, until they execute another program. Those of a process of the same
+// program that is no child are not. A call ends in the process in which it has begun, not in a child that was forked in it.
+func TestFollow(t *testing.T) {
+	uprobe.Need(t)
+	program := ptest.BuildC(t, "brood.c")
+	stranger := ptest.Start(t, program, "1000000", "10", "wait")
+	stranger.Ready()
+	io.WriteString(stranger.Stdin, "\n")
+	const each = 20
+	children := ptest.Rounds(40, 400, 4000)
+	processes, killed := 1+2*children, (children+4)/5
+	want := map[string][2]int{ // begun and returned
+		"work":   {each*processes + killed, each * processes},
+		"branch": {children, children},
+	}
+	var out, said strings.Builder
+	if code := run(context.Background(), []string{"--follow", "--json", "a.out`work", "a.out`branch", "--", program, fmt.Sprint(children), fmt.Sprint(each)}, &out, &said); code != 0 {
+		t.Fatalf("status %d: %s", code, &said)
+	}
+	checkCounts(t, out.String(), want)
+	if text := fmt.Sprintf("%d processes have executed other programs", (children+7)/8); !strings.Contains(said.String(), text) {
+		t.Errorf("not said: %s\n%s", text, &said)
+	}
+	stranger.Kill()
+}
+
+// TestFollowReuse: the number of a process that has died in a call is another one's, which returns from the same function at the same place of its
+// stack. That is not the end of the call.
+func TestFollowReuse(t *testing.T) {
+	uprobe.Need(t)
+	if os.Geteuid() != 0 {
+		t.Skip("choosing the number of the next process is for root")
+	}
+	var out, said strings.Builder
+	if code := run(context.Background(), []string{"--follow", "--json", "a.out`inner", "--", ptest.BuildC(t, "brood.c"), "reuse"}, &out, &said); code != 0 {
+		t.Fatalf("status %d: %s", code, &said)
+	}
+	checkCounts(t, out.String(), map[string][2]int{"inner": {2, 1}})
+}
+
+// checkCounts compares how many calls of functions have begun and returned.
+func checkCounts(t *testing.T, out string, want map[string][2]int) {
+	t.Helper()
+	got := map[string][2]int{}
+	for line := range strings.Lines(out) {
+		var r struct {
+			Function        string
+			Calls, Returned int
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		got[r.Function] = [2]int{r.Calls, r.Returned}
+	}
+	for name, n := range want {
+		if got[name] != n {
+			t.Errorf("%s: %d calls, %d returned; want %d, %d\n%s", name, got[name][0], got[name][1], n[0], n[1], out)
+		}
+	}
+}
