@@ -219,10 +219,20 @@ func (s *session) tellExec(p *part) {
 func (s *session) seconds(ctx context.Context, ended <-chan struct{}, over <-chan time.Time, t *table) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	var look <-chan time.Time
+	if every := s.lookEvery(); every > 0 { // stacks fill the kernel's ring within a second
+		looks := time.NewTicker(every)
+		defer looks.Stop()
+		look = looks.C
+	}
 	begun := time.Now()
 	last := begun
 	for {
 		select {
+		case <-look:
+			if err := s.printCalls(); err != nil {
+				return err
+			}
 		case <-ended:
 			if len(s.parts) == 1 && !s.follow {
 				s.say("process %d has ended", s.pids[0])

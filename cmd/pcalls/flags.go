@@ -292,7 +292,7 @@ func (r *rawFlags) check(fs *pflag.FlagSet) error {
 		return usage.Errorf("--list counts nothing: --follow, --top, --slower, --args, --where, --by, --sum, -o, -t and -n mean nothing")
 	case r.config.save.output != "" && (r.top || r.slower > 0 || r.detail.any()):
 		return usage.Errorf("-o is a profile of all calls: --top, --slower, --args and --where do not go with it")
-	case r.config.by.Stack() && (r.top || r.slower > 0 || r.detail.any()):
+	case r.config.by.Stack() && (r.top && !r.tree.on() || r.slower > 0 || r.detail.any()):
 		return usage.Errorf("--by stack prints stacks with what all their calls took: --top, --slower, --args and --where do not go with it")
 	case r.force && (len(r.command) > 0 || r.list):
 		return usage.Errorf("--force is about a running process that is counted: with --list nothing is, and a COMMAND is always counted as a whole")

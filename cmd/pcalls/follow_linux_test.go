@@ -53,6 +53,34 @@ func TestFollowReuse(t *testing.T) {
 	checkCounts(t, out.String(), map[string][2]int{"inner": {2, 1}})
 }
 
+// TestFollowTree: processes that have calls at the same places of their stacks at the same time are not taken for each other.
+func TestFollowTree(t *testing.T) {
+	uprobe.Need(t)
+	const children, each = 8, 50
+	var out, said strings.Builder
+	argv := []string{"--follow", "--tree", "--json", "a.out`outer", "a.out`within", "--", ptest.BuildC(t, "brood.c"), "nest", fmt.Sprint(children), fmt.Sprint(each)}
+	if code := run(context.Background(), argv, &out, &said); code != 0 {
+		t.Fatalf("status %d: %s", code, &said)
+	}
+	checkCounts(t, out.String(), map[string][2]int{"outer": {children * each, children * each}, "within": {children * each, children * each}})
+	type line struct {
+		Function string
+		Self     *int64 `json:"self_ns"`
+		Sum      int64  `json:"sum_ns"`
+	}
+	of := map[string]line{}
+	for text := range strings.Lines(out.String()) {
+		var l line
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatal(err)
+		}
+		of[l.Function] = l
+	}
+	if o := of["outer"]; o.Self == nil || *o.Self != o.Sum-of["within"].Sum {
+		t.Errorf("the time of outer without that of within is wrong:\n%s", &out)
+	}
+}
+
 // checkCounts compares how many calls of functions have begun and returned.
 func checkCounts(t *testing.T, out string, want map[string][2]int) {
 	t.Helper()

@@ -72,6 +72,7 @@ type table struct {
 	last   map[rowID]*lastSeen // at the end of the last second
 	groups []calls.Group       // what was read last, if calls are told apart
 	nodes  []*calls.Node       // the same of a tree
+	series calls.TreeSeries    // with --top
 }
 
 // lastSeen is what was seen of a row.

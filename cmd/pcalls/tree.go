@@ -54,7 +54,7 @@ func (r *rawFlags) nested(fs *pflag.FlagSet) error {
 	if !r.tree.on() {
 		return nil
 	}
-	for _, name := range []string{"by", "sum", "output", "slower", "args", "where", "top", "list"} {
+	for _, name := range []string{"by", "sum", "output", "slower", "args", "where", "list"} {
 		if fs.Changed(name) {
 			return usage.Errorf("--tree prints calls as they were nested: --%s does not go with it", name)
 		}
@@ -85,36 +85,24 @@ func (s *session) branches(nodes []*calls.Node, path []string) (all []branch) {
 	return all
 }
 
-// printTree prints a tree. rows are the functions.
-func (s *session) printTree(nodes []*calls.Node, rows []row, length time.Duration) error {
-	all := s.branches(nodes, nil)
+// rowsOf returns the rows by their functions.
+func rowsOf(rows []row) map[*calls.Target]*row {
 	of := map[*calls.Target]*row{}
 	for i := range rows {
 		of[rows[i].target] = &rows[i]
 	}
+	return of
+}
+
+// printTree prints a tree. rows are the functions.
+func (s *session) printTree(nodes []*calls.Node, rows []row, length time.Duration) error {
+	all := s.branches(nodes, nil)
+	of := rowsOf(rows)
 	width, n := s.room(len(all))
 	if s.json {
 		return s.printTreeJSON(all[:n], of)
 	}
-	w := bufio.NewWriter(s.stdout)
-	fmt.Fprintf(w, "%10s %8s %8s %8s %8s %8s  %s\n", "CALLS", "TOTAL", "SELF", "P50", "P99", "MAX", "FUNCTION")
-	for i := range all[:n] {
-		b := &all[i]
-		line := fmt.Sprintf("%10d %8s %8s %8s %8s %8s  %s", b.Calls, b.time(b.Sum), b.self(), b.time(calls.Quantile(&b.Stats, .5)),
-			b.time(calls.Quantile(&b.Stats, .99)), b.time(b.Max), strings.Repeat("  ", len(b.path)-1))
-		name := clean.Text(b.path[len(b.path)-1])
-		if b.Rest == calls.NoStack {
-			name += " (" + string(b.Rest) + ")"
-		}
-		if r := of[b.Target]; r != nil {
-			name += r.partly(length)
-		}
-		if width > 0 {
-			name = fit.Cut(name, max(width-len(line), 8))
-		}
-		fmt.Fprintln(w, line+name)
-	}
-	if err := w.Flush(); err != nil {
+	if err := s.printBranches(all[:n], of, length, width, ""); err != nil {
 		return err
 	}
 	shown := ""
@@ -133,6 +121,33 @@ func (s *session) printTree(nodes []*calls.Node, rows []row, length time.Duratio
 	}
 	s.tellEnd(rows, shown, length)
 	return nil
+}
+
+// printBranches prints lines of a tree, and an empty one behind them if they have a head.
+func (s *session) printBranches(all []branch, of map[*calls.Target]*row, length time.Duration, width int, head string) error {
+	w := bufio.NewWriter(s.stdout)
+	w.WriteString(head)
+	fmt.Fprintf(w, "%10s %8s %8s %8s %8s %8s  %s\n", "CALLS", "TOTAL", "SELF", "P50", "P99", "MAX", "FUNCTION")
+	for i := range all {
+		b := &all[i]
+		line := fmt.Sprintf("%10d %8s %8s %8s %8s %8s  %s", b.Calls, b.time(b.Sum), b.self(), b.time(calls.Quantile(&b.Stats, .5)),
+			b.time(calls.Quantile(&b.Stats, .99)), b.time(b.Max), strings.Repeat("  ", len(b.path)-1))
+		name := clean.Text(b.path[len(b.path)-1])
+		if b.Rest == calls.NoStack {
+			name += " (" + string(b.Rest) + ")"
+		}
+		if r := of[b.Target]; r != nil {
+			name += r.partly(length)
+		}
+		if width > 0 {
+			name = fit.Cut(name, max(width-len(line), 8))
+		}
+		fmt.Fprintln(w, line+name)
+	}
+	if head != "" {
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
 }
 
 // time returns a time of calls, if any has ended.

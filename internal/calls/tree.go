@@ -50,8 +50,11 @@ type ownedRange struct {
 }
 
 // activation is the place of a call: the address of its return address, or in Go the distance of that from the outermost frame, and
-// the goroutine.
-type activation struct{ slot, goroutine uint64 }
+// the goroutine; and the process.
+type activation struct {
+	slot, goroutine uint64
+	pid             int
+}
 
 // inner is the calls that have ended of an activation that has not. First and last are when the first and the last of them
 // began.
@@ -126,7 +129,7 @@ func (t *tree) add(w *Watch, c *Call, r *perfevent.CallReport) {
 	if r.Values.Begun() {
 		return
 	}
-	place := places{c.Convention != C, r.Values, frames, end == unwind.Whole}
+	place := places{c.Convention != C, r.PID, r.Values, frames, end == unwind.Whole}
 	t.self(at, &place, r)
 	if caller > 0 {
 		t.made(&place, caller, r)
@@ -175,6 +178,7 @@ func (t *tree) node(caller *Node, target *Target) (*Node, bool) {
 // places finds the activations of a stack.
 type places struct {
 	goes   bool
+	pid    int
 	values *perfevent.CallValues
 	frames []StackPC
 	whole  bool
@@ -187,9 +191,9 @@ func (p *places) at(frame int) (activation, bool) {
 	}
 	slot := p.frames[frame+1].SP - 8 // the stack pointer when the frame has returned is behind the address
 	if !p.goes {
-		return activation{slot: slot}, true
+		return activation{slot: slot, pid: p.pid}, true
 	}
-	return activation{p.frames[len(p.frames)-1].SP - slot, p.values.Goroutine()}, true
+	return activation{p.frames[len(p.frames)-1].SP - slot, p.values.Goroutine(), p.pid}, true
 }
 
 // made notes a call of the function whose frame is given.
@@ -270,6 +274,33 @@ func (w *Watch) Tree() []*Node {
 	}
 	sortNodes(roots)
 	return roots
+}
+
+// A TreeSeries tells what is new of a tree, again and again.
+type TreeSeries struct{ last map[*Node]*Node }
+
+// Since returns the part of a tree that was added since it was called last. Calls without a stack (NoStack) are those that there are.
+func (s *TreeSeries) Since(nodes []*Node) []*Node {
+	if s.last == nil {
+		s.last = map[*Node]*Node{}
+	}
+	var added []*Node
+	for _, n := range nodes {
+		d := *n
+		if n.Rest != NoStack { // else the node is made for each reading
+			if last := s.last[n]; last != nil {
+				d.Stats = Since(&n.Stats, &last.Stats)
+				d.Self, d.Unclear = n.Self-last.Self, n.Unclear-last.Unclear
+			}
+			now := *n
+			s.last[n] = &now
+		}
+		if d.Callees = s.Since(n.Callees); d.Calls > 0 || len(d.Callees) > 0 {
+			added = append(added, &d)
+		}
+	}
+	sortNodes(added)
+	return added
 }
 
 // WholeTree returns the calls of each function, by all paths.

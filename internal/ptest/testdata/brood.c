@@ -3,6 +3,8 @@
  * child, which returns from it, too. Every eighth child then executes this program, which calls work as often again, and those calls are not of the brood.
  * Every fifth child is killed inside work. It prints how many processes of the brood there were, and how many of them were killed.
  *
+ * brood nest CHILDREN CALLS: outer is called CALLS times by each of CHILDREN processes at the same time, and calls within, which takes another time in each.
+ *
  * brood reuse: a child is killed inside inner, and another one with its number returns from inner, in which its parent has forked it. For root.
  */
 #include <signal.h>
@@ -10,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define KEEP __attribute__((noinline, noclone, noipa))
@@ -70,6 +73,31 @@ static int reuse(void)
 	return 0;
 }
 
+KEEP int naps(int ms)
+{
+	struct timespec t = { 0, ms * 1000000 };
+	return nanosleep(&t, NULL);
+}
+
+static int length;
+
+KEEP int within(void) { return naps(length) + 1; }
+KEEP int outer(void) { return naps(1) + within() + 1; }
+
+static int nest(long children, long n)
+{
+	for (long c = 0; c < children; c++)
+		if (fork() == 0) {
+			length = 2 + c;
+			for (long i = 0; i < n; i++)
+				outer();
+			_exit(0);
+		}
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	return 0;
+}
+
 static void works(long n)
 {
 	for (long i = 0; i < n; i++)
@@ -80,6 +108,8 @@ int main(int argc, char **argv)
 {
 	if (strcmp(argv[1], "reuse") == 0)
 		return reuse();
+	if (strcmp(argv[1], "nest") == 0)
+		return nest(atol(argv[2]), atol(argv[3]));
 	long children = atol(argv[1]), n = atol(argv[2]);
 	int processes = 1, killed = 0;
 	if (children == 0) {
