@@ -24,6 +24,19 @@ func timedCalls(ctx context.Context, l *lab) {
 	l.add(r)
 }
 
+// timedGoCalls is timedCalls of a Go program, which bpftrace's uretprobes may kill. dlv prints each call.
+func timedGoCalls(ctx context.Context, l *lab) {
+	b := hitsOf(l, hot{"main.hot", ""}, l.gobuild(ctx, "hotgo.go"))
+	r := row{Unit: perSecond}
+	r.Series = interleave(ctx, l.repeats, []contender{
+		{"no tool", none, "", b.free},
+		{"dlv trace", peer, "dlv", b.under([]string{"dlv", "trace", "^main.hot$", "-p"})},
+		{"pctl.Calls", ours, "", b.called},
+	})
+	r.Goals = []goal{{Peers: []string{"dlv trace"}, AtLeast: 6}}
+	l.add(r)
+}
+
 // gdbFinish takes the times of calls by a breakpoint at the entry and one at the return address.
 const gdbFinish = `
 import time

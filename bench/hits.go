@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"debug/elf"
 	"fmt"
@@ -68,15 +69,39 @@ type hitBench struct {
 	tracer    string // the C floor
 	addresses map[string]uint64
 	window    time.Duration
+	code      []byte // of the function, as the file has it
 }
 
 func newHitBench(ctx context.Context, l *lab, f hot, threads int) *hitBench {
 	// The program is at a fixed address, because the C floor does not read mappings.
 	exe := l.c(ctx, "hot.c", "-no-pie")
-	return &hitBench{
-		l: l, f: f, argv: []string{exe, "-f", f.symbol, "-t", strconv.Itoa(threads)}, tracer: l.c(ctx, "floor.c"),
-		window: l.window(300*time.Millisecond, 2*time.Second), addresses: functions(exe),
+	b := hitsOf(l, f, exe, "-f", f.symbol, "-t", strconv.Itoa(threads))
+	b.tracer = l.c(ctx, "floor.c")
+	return b
+}
+
+// hitsOf measures hits in any target at a fixed address.
+func hitsOf(l *lab, f hot, argv ...string) *hitBench {
+	b := &hitBench{l: l, f: f, argv: argv, window: l.window(300*time.Millisecond, 2*time.Second), addresses: functions(argv[0])}
+	b.code = codeOf(argv[0], f.symbol)
+	return b
+}
+
+// codeOf returns the code of a function of an executable.
+func codeOf(exe, symbol string) []byte {
+	f := must(elf.Open(exe))
+	defer f.Close()
+	for _, s := range must(f.Symbols()) {
+		if s.Name != symbol {
+			continue
+		}
+		section := f.Sections[s.Section]
+		code := make([]byte, s.Size)
+		must(section.ReadAt(code, int64(s.Value-section.Addr)))
+		return code
 	}
+	fail("no symbol %s in %s", symbol, exe)
+	return nil
 }
 
 // functions returns the addresses of the symbols of an executable.
@@ -160,17 +185,15 @@ func (b *hitBench) hindered(ctx context.Context, t *target) float64 {
 	return rate
 }
 
-// planted reports whether the first byte of the function is not the program's own. A uprobe is seen
-// there too.
+// planted reports whether the function's code is not the file's. A uprobe is seen there too. Not every tool has its trap at the first
+// instruction.
 func (b *hitBench) planted(t *target) bool {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", t.pid))
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	var now [1]byte
-	_, err = f.ReadAt(now[:], int64(b.addresses[b.f.symbol]))
-	return err == nil && now[0] == int3
+	now := make([]byte, len(b.code))
+	_, err = f.ReadAt(now, int64(b.addresses[b.f.symbol]))
+	return err == nil && !bytes.Equal(now, b.code)
 }
-
-const int3 = 0xcc

@@ -42,6 +42,7 @@ var experiments = []experiment{
 	{"breakpoint hits, displaced entry, 1 thread", hits(hotDisplaced, 1)},
 	{"hits only counted, 1 thread", counts},
 	{"calls timed, 1 thread", timedCalls},
+	{"calls of Go timed, 1 thread", timedGoCalls},
 	{"symbolized dump, 100 threads", dumps(100, goal{Peers: []string{"eu-stack"}, AtMost: 0.3})},
 	{"symbolized dump, 1000 threads", dumps(1000, goal{Peers: []string{"eu-stack"}, AtMost: 0.15})},
 	{"longest pause of the dump, 100 threads", pauses(100, 2*time.Millisecond)},
