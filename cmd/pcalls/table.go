@@ -200,29 +200,6 @@ func (c *config) shown(n, all int) string {
 // clear moves the cursor to the top of the terminal and clears it.
 const clear = "\x1b[H\x1b[2J"
 
-// show prints the table of a second.
-func (t *table) show(rows []row, length time.Duration) error {
-	var branches []branch
-	lines := len(rows)
-	if t.s.tree.on() {
-		branches = t.s.branches(t.series.Since(t.nodes), nil)
-		lines = len(branches)
-	}
-	width, n := t.s.room(lines)
-	of := "process " + t.s.parts[0].name
-	if n := len(t.s.parts); n > 1 {
-		of = fmt.Sprintf("%d processes", n)
-	}
-	head := fmt.Sprintf("%s  %s: %d functions called\n", time.Now().Format(time.TimeOnly), clean.Text(of), len(functionsOf(rows)))
-	if width > 0 {
-		head = clear + head
-	}
-	if t.s.tree.on() {
-		return t.s.printBranches(branches[:n], rowsOf(rows), length, width, head)
-	}
-	return t.s.printRows(rows[:n], length, width, head)
-}
-
 // printRows prints a table, which ends with an empty line if it has a head.
 func (s *session) printRows(rows []row, length time.Duration, width int, head string) error {
 	w := bufio.NewWriter(s.stdout)
