@@ -96,20 +96,20 @@ func attacker(t *testing.T, kind string) *ptest.Target {
 		}
 		g = ptest.Start(t, exe)
 	}
-	yields(t, g.PID)
+	schedule(t, g.PID, unix.SCHED_IDLE)
 	return g
 }
 
-// yields has the threads of a process run when nobody else wants the processor. nice 19 is not enough: a thread of the same machine that
-// wakes may wait for a tick then.
-func yields(t *testing.T, pid int) {
+// schedule sets the policy of the threads of a process. With SCHED_IDLE they run when nobody else wants the processor. nice 19 is not enough: a
+// thread of the same machine that wakes may wait for a tick then.
+func schedule(t *testing.T, pid int, policy uint32) {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, task := range tasks {
 		tid, _ := strconv.Atoi(task.Name())
-		a := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}
+		a := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policy}
 		if err := unix.SchedSetAttr(tid, a, 0); err != nil && err != unix.ESRCH {
 			t.Fatal(err)
 		}

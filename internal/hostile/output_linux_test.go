@@ -12,6 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/sys/unix"
+
 	"ptools/internal/ptest"
 )
 
@@ -22,6 +24,7 @@ func TestOutputs(t *testing.T) {
 	for _, kind := range []string{"escapes", "nuisance names"} {
 		t.Run(kind, func(t *testing.T) {
 			g := attacker(t, kind)
+			schedule(t, g.PID, unix.SCHED_NORMAL) // beside other tests it might not run at all while it is sampled, and have no output
 			pid, dir := fmt.Sprint(g.PID), t.TempDir()
 			saved := filepath.Join(dir, "p.json")
 			if out, err := exec.Command(psample, "-q", "-t", "0.3", "--threads", "-o", saved, "-p", pid).CombinedOutput(); err != nil {
