@@ -56,6 +56,9 @@ func (r *Runtime) NewReader(m Memory, code unwind.Code) *Reader {
 func (r *Reader) Read(ctx context.Context, f func(*G) bool) error {
 	r.threads, r.stacks, r.lines, r.left = make(map[uint64]int), make(map[string]*Stack), make(map[string]*Line), usual
 	l, err := r.r.list(r.m)
+	for tries := 1; errors.Is(err, errNoList) && tries < rounds; tries++ { // it grew in that moment
+		l, err = r.r.list(r.m)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errGone, err)
 	}

@@ -10,21 +10,25 @@ import (
 	"ptools/internal/goroutines"
 )
 
-// A Program is a Go program.
+// ErrOver says that the goroutines of a program can be read no longer: it has ended, or executes another one.
+var ErrOver = errors.New("the process has ended, or executes another program")
+
+// A Program is a process that may be a Go program, or become one: a library that it loads may be written in Go.
 type Program interface {
-	// Read calls f with each goroutine, and returns how many could not be read. An error says that there will be no later reading.
+	// Find finds the goroutines that Read reads. What is said of Read's errors is true of those of Find.
+	Find() error
+	// Read calls f with each goroutine, and returns how many could not be read. After ErrOver there will be no later reading; after another
+	// error the next one may succeed.
 	Read(ctx context.Context, f func(*goroutines.G)) (unread int, err error)
 	// Name returns the name of the function with an instruction, "" if it is not known.
 	Name(pc uint64) string
-	// Close releases what Read needs.
-	Close()
 }
 
 const (
 	share     = 100                    // part of a processor's time that readings may take
 	firstSlot = 100 * time.Millisecond // time in which the first reading comes
-	// Between looks at a program that has just begun.
-	shortestWait, longestWait = 10 * time.Millisecond, time.Second
+	// Between readings that fail: the program has just begun, or is no Go program.
+	shortestWait, longestWait = 10 * time.Millisecond, 5 * time.Second
 
 	mostHeld = 64 // rounds that are held for Take; no others are taken meanwhile
 )
@@ -40,12 +44,11 @@ type Sampler struct {
 	err    error
 }
 
-// Start begins to sample the program that open returns. There is at most one reading in least. With each, a Sight is one goroutine.
-// Close ends the sampling.
-func Start(least time.Duration, each bool, open func() (Program, error)) *Sampler {
+// Start begins to sample a program. There is at most one reading in least. With each, a Sight is one goroutine. Close ends the sampling.
+func Start(least time.Duration, each bool, p Program) *Sampler {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Sampler{each: each, cancel: cancel, done: make(chan struct{})}
-	go s.run(ctx, least, open) // ended and awaited by Close
+	go s.run(ctx, least, p) // ended and awaited by Close
 	return s
 }
 
@@ -64,53 +67,48 @@ func (s *Sampler) Take() []*Round {
 	return taken
 }
 
-// Err returns why the program cannot be sampled, or no longer. It is nil as long as that is not known.
+// Err returns why the last reading failed. It is nil if that succeeded, and before the first.
 func (s *Sampler) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-func (s *Sampler) fail(err error) {
+// tell is what Err returns from now on.
+func (s *Sampler) tell(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
 }
 
-func (s *Sampler) run(ctx context.Context, least time.Duration, open func() (Program, error)) {
+func (s *Sampler) run(ctx context.Context, least time.Duration, p Program) {
 	defer close(s.done)
-	p, err := open()
-	for wait := shortestWait; errors.Is(err, goroutines.ErrEarly) && sleep(ctx, wait); wait = min(2*wait, longestWait) {
-		p, err = open()
-	}
-	if err != nil {
-		s.fail(err)
-		return
-	}
-	defer p.Close()
 	t := &taker{program: p, each: s.each, names: make(map[uint64]string)}
 	slot := slot{begin: time.Now(), length: max(firstSlot, least)}
-	var pace pace
-	for {
-		if !sleep(ctx, time.Until(slot.moment())) {
-			return
-		}
+	wait := shortestWait
+	pace := pace{usual}
+	for sleep(ctx, time.Until(slot.moment())) {
 		if s.full() {
 			slot.begin = time.Now()
 			continue
 		}
 		began := time.Now()
-		round, err := t.round(ctx, slot.length)
+		round, err := t.round(ctx, slot.length) // its own time is without Find, which takes longer when it is called first
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil {
-			s.fail(err)
+		s.tell(err)
+		switch {
+		case errors.Is(err, ErrOver):
 			return
+		case err != nil:
+			slot = slot.next(max(wait, share*time.Since(began)))
+			wait = min(2*wait, longestWait)
+		default:
+			s.hold(round)
+			slot = slot.next(pace.slot(round.Took, least))
+			wait = shortestWait
 		}
-		round.Took = time.Since(began)
-		s.hold(round)
-		slot = slot.next(pace.slot(round.Took, least))
 	}
 }
 
@@ -158,14 +156,16 @@ func (s slot) next(length time.Duration) slot {
 	return slot{begin, length}
 }
 
-// pace remembers how long readings take.
-type pace struct{ took time.Duration }
+// pace remembers how long the last reading took.
+type pace struct{ last time.Duration }
 
-// slot returns the length of the next slot after a reading that took some time.
+// usual is what a reading takes until one has taken less: that the machine had no time for the first one does not keep off the second.
+const usual = 10 * time.Millisecond
+
+// slot returns the length of the next slot after a reading that took some time. Of two readings the shorter one counts: the other one may have
+// waited for a processor.
 func (p *pace) slot(took, least time.Duration) time.Duration {
-	if p.took == 0 {
-		p.took = took
-	}
-	p.took = (p.took + took) / 2
-	return max(share*p.took, least)
+	shorter := min(p.last, took)
+	p.last = took
+	return max(share*shorter, least)
 }

@@ -3,6 +3,8 @@ package gotime
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,12 +14,21 @@ import (
 
 // fake is a program with three goroutines and one of the runtime's.
 type fake struct {
-	readings, closed int
-	err              error // of the reading after
-	after            int
+	missing  int // times that it is not found
+	why      error
+	readings int
+	err      error // of the reading after
+	after    int
 }
 
 var stack = &goroutines.Stack{Frames: []unwind.Frame{{PC: 1}, {PC: 2}, {PC: 3}}}
+
+func (f *fake) Find() error {
+	if f.missing--; f.missing >= 0 {
+		return f.why
+	}
+	return nil
+}
 
 func (f *fake) Read(_ context.Context, each func(*goroutines.G)) (unread int, err error) {
 	if f.readings++; f.readings > f.after {
@@ -35,8 +46,6 @@ func (f *fake) Read(_ context.Context, each func(*goroutines.G)) (unread int, er
 func (f *fake) Name(pc uint64) string {
 	return map[uint64]string{1: "runtime.gopark", 2: "main.f", 3: "main.main", 9: "runtime.bgsweep"}[pc]
 }
-
-func (f *fake) Close() { f.closed++ }
 
 // TestRound: what is counted, and under which stack.
 func TestRound(t *testing.T) {
@@ -57,41 +66,41 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// TestEnd: a reading that fails ends the sampling, and what was read before is there.
+// TestEnd: a program that is over ends the sampling, and what was read before is there.
 func TestEnd(t *testing.T) {
-	gone := errors.New("gone")
-	f := &fake{after: 2, err: gone}
-	s := Start(time.Millisecond, false, func() (Program, error) { return f, nil })
+	f := &fake{after: 2, err: fmt.Errorf("%w: gone", ErrOver)}
+	s := Start(time.Millisecond, false, f)
 	<-s.done
-	if rounds := s.Take(); len(rounds) != 2 || s.Err() != gone || f.closed != 1 {
-		t.Errorf("%d rounds, %v, closed %d times", len(rounds), s.Err(), f.closed)
+	if rounds := s.Take(); len(rounds) != 2 || !errors.Is(s.Err(), ErrOver) {
+		t.Errorf("%d rounds, %v", len(rounds), s.Err())
 	}
 	s.Close()
 }
 
-// TestEarly: the runtime of a program that has just begun is waited for.
-func TestEarly(t *testing.T) {
-	f, tries := &fake{after: 1, err: errors.New("gone")}, 0
-	s := Start(time.Millisecond, false, func() (Program, error) {
-		if tries++; tries < 3 {
-			return nil, goroutines.ErrEarly
+// TestFailures: after a reading that fails, for whatever reason, there are others, and as long as there is none the error says why.
+func TestFailures(t *testing.T) {
+	for _, why := range []error{goroutines.ErrEarly, goroutines.ErrNone, goroutines.ErrVersion, errors.New("its pages do not come")} {
+		f := &fake{missing: 3, why: why, after: 2, err: why}
+		s := Start(time.Millisecond, false, f)
+		var seen []error
+		rounds := 0
+		for rounds < 2 || s.Err() == nil {
+			if err := s.Err(); len(seen) == 0 || seen[len(seen)-1] != err {
+				seen = append(seen, err)
+			}
+			rounds += len(s.Take())
+			time.Sleep(time.Millisecond)
 		}
-		return f, nil
-	})
-	<-s.done
-	if len(s.Take()) != 1 || tries != 3 {
-		t.Errorf("%d tries, %v", tries, s.Err())
-	}
-	s = Start(time.Millisecond, false, func() (Program, error) { return nil, goroutines.ErrEarly })
-	s.Close() // while it waits
-	if s.Take() != nil {
-		t.Error("rounds of nothing")
+		if !slices.Equal(seen, []error{nil, why, nil}) || rounds != 2 || s.Err() != why {
+			t.Errorf("%v: %v, %d rounds, %v", why, seen, rounds, s.Err())
+		}
+		s.Close() // while it waits
 	}
 }
 
 // TestPace: readings take a hundredth of the time, and slots lie side by side unless a reading takes too long.
 func TestPace(t *testing.T) {
-	var p pace
+	p := pace{usual}
 	for range 50 {
 		if slot := p.slot(7*time.Millisecond, time.Millisecond); slot != 700*time.Millisecond {
 			t.Fatalf("a slot of %v", slot)
@@ -99,6 +108,17 @@ func TestPace(t *testing.T) {
 	}
 	if slot := p.slot(time.Microsecond, time.Second); slot != time.Second {
 		t.Errorf("a slot of %v", slot)
+	}
+	p.slot(5*time.Millisecond, time.Millisecond)
+	if slot := p.slot(time.Hour, time.Millisecond); slot != 500*time.Millisecond {
+		t.Errorf("a slot of %v after a reading for which the machine had no time", slot)
+	}
+	p = pace{usual}
+	if slot := p.slot(time.Hour, time.Millisecond); slot != time.Second {
+		t.Errorf("a slot of %v after such a first reading", slot)
+	}
+	if slot := p.slot(time.Minute, time.Millisecond); slot != 100*time.Minute {
+		t.Errorf("a slot of %v after readings of a minute", slot)
 	}
 	begin := time.Now()
 	s := slot{begin, time.Hour}

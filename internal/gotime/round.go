@@ -49,7 +49,11 @@ type same struct {
 
 // round takes a round that stands for some time.
 func (t *taker) round(ctx context.Context, length time.Duration) (*Round, error) {
+	if err := t.program.Find(); err != nil {
+		return nil, err
+	}
 	r := &Round{Length: length}
+	began := time.Now()
 	sights := make(map[same]*Sight)
 	unread, err := t.program.Read(ctx, func(g *goroutines.G) {
 		if g.Start != 0 && g.System(t.name) {
@@ -75,7 +79,7 @@ func (t *taker) round(ctx context.Context, length time.Duration) (*Round, error)
 		}
 		s.Count++
 	})
-	r.Unread = unread
+	r.Unread, r.Took = unread, time.Since(began)
 	return r, err
 }
 

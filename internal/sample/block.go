@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -36,7 +37,7 @@ func Blocked(ctx context.Context, pid int, files *Files, period, d time.Duration
 	p := profile.New()
 	p.Subject, p.Start, p.Period = profile.Block, time.Now(), period
 	space := p.Space(pid, image.Executable(), image)
-	sampler := gotime.Start(min(period, d/2), false, image.(goProgram).Goroutines)
+	sampler := gotime.Start(min(period, d/2), false, image.(goProgram).Goroutines())
 	defer sampler.Close()
 	over, late := time.NewTimer(d), time.NewTimer(d+longestFirst)
 	defer over.Stop()
@@ -52,7 +53,7 @@ func Blocked(ctx context.Context, pid int, files *Files, period, d time.Duration
 		case <-over.C:
 			ends = true
 		case <-late.C:
-			return nil, errLate
+			return nil, cmp.Or(sampler.Err(), errLate)
 		case <-look.C:
 		}
 		rounds := sampler.Take()
@@ -60,11 +61,12 @@ func Blocked(ctx context.Context, pid int, files *Files, period, d time.Duration
 			covered += r.Length
 			countRound(p, space, pid, r)
 		}
-		if err := sampler.Err(); err != nil {
+		switch err := sampler.Err(); {
+		case errors.Is(err, goroutines.ErrNone) || errors.Is(err, goroutines.ErrVersion) || errors.Is(err, gotime.ErrOver):
 			if covered == 0 {
 				return nil, err
 			}
-			wanted = false // it has ended: what was read counts
+			wanted = false // what was read counts
 		}
 	}
 	p.Duration = time.Since(p.Start)

@@ -20,11 +20,12 @@ type goroutining struct {
 	sampler *gotime.Sampler // nil: none are sampled
 	began   time.Duration
 	covered time.Duration // for which the rounds stand
+	why     string        // no rounds are taken, as the profile has it
 }
 
 // goProgram is the part of an Image that reads goroutines. An image of another kind has none.
 type goProgram interface {
-	Goroutines() (gotime.Program, error)
+	Goroutines() gotime.Program
 }
 
 // begin begins with an image that was opened just now.
@@ -34,8 +35,8 @@ func (g *goroutining) begin() {
 	if !ok || s.opt.Beside == Nothing || g.p.kin != nil {
 		return
 	}
-	g.began, g.covered = s.clock.Now(), 0
-	g.sampler = gotime.Start(s.opt.Period, s.opt.Beside == EachGoroutine, image.Goroutines)
+	g.began, g.covered, g.why = s.clock.Now(), 0, ""
+	g.sampler = gotime.Start(s.opt.Period, s.opt.Beside == EachGoroutine, image.Goroutines())
 }
 
 // count takes over what was read since the last call.
@@ -47,8 +48,15 @@ func (g *goroutining) count() {
 		g.covered += r.Length
 		countRound(g.p.sampler.profile, g.p.space, g.p.PID, r)
 	}
-	if why := g.sampler.Err(); why != nil && !errors.Is(why, goroutines.ErrNone) && !errors.Is(why, errOver) {
-		g.p.sampler.profile.Goroutines.Why = fmt.Sprintf("not read: %v", why)
+	why := ""
+	if err := g.sampler.Err(); err != nil && !errors.Is(err, goroutines.ErrNone) && !errors.Is(err, gotime.ErrOver) {
+		why = fmt.Sprintf("not read: %v", err)
+	}
+	if of := &g.p.sampler.profile.Goroutines; why != g.why {
+		if why != "" || of.Why == g.why { // not that of another process
+			of.Why = why
+		}
+		g.why = why
 	}
 }
 
@@ -98,9 +106,6 @@ func (g *goroutining) end() {
 	g.sampler = nil
 }
 
-// errOver is why the goroutines of an image can be read no longer.
-var errOver = errors.New("the process has ended, or executes another program")
-
 // goroutineReader implements gotime.Program.
 type goroutineReader struct {
 	n        *native
@@ -109,21 +114,17 @@ type goroutineReader struct {
 	readers  []*goroutines.Reader
 }
 
-// Goroutines implements goProgram. The error is goroutines.ErrEarly as long as the program's runtime has not begun.
-func (n *native) Goroutines() (gotime.Program, error) {
-	r := &goroutineReader{n: n}
-	if err := r.find(); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
+// Goroutines implements goProgram.
+func (n *native) Goroutines() gotime.Program { return &goroutineReader{n: n} }
 
-// find finds the runtimes that the process has now. All or none are read: a part of the goroutines would be taken for all.
-func (r *goroutineReader) find() error {
+// Find implements gotime.Program. It finds all runtimes that the process has now, or none: a part of the goroutines would be taken for all.
+func (r *goroutineReader) Find() error {
 	found, err := r.finder.Find(r.n.Space, r.n.mem)
 	switch {
 	case r.n.mem.Stale():
-		return errOver
+		return gotime.ErrOver
+	case errors.Is(err, goroutines.ErrEarly) && len(r.readers) > 0: // another library has just been loaded
+		return nil
 	case err != nil:
 		return err
 	case slices.Equal(found, r.runtimes):
@@ -138,9 +139,6 @@ func (r *goroutineReader) find() error {
 
 // Read implements gotime.Program.
 func (r *goroutineReader) Read(ctx context.Context, f func(*goroutines.G)) (unread int, err error) {
-	if err := r.find(); err != nil && !errors.Is(err, goroutines.ErrEarly) { // a library has just been loaded
-		return 0, err
-	}
 	for _, reader := range r.readers {
 		before := reader.Unread
 		if err = reader.Read(ctx, func(g *goroutines.G) bool { f(g); return true }); err != nil {
@@ -149,13 +147,10 @@ func (r *goroutineReader) Read(ctx context.Context, f func(*goroutines.G)) (unre
 		unread += reader.Unread - before
 	}
 	if r.n.mem.Stale() {
-		return 0, errOver
+		return 0, gotime.ErrOver
 	}
 	return unread, err
 }
 
 // Name implements gotime.Program.
 func (r *goroutineReader) Name(pc uint64) string { return r.n.Symbolize(pc, 0, nil)[0].Func }
-
-// Close implements gotime.Program. The image closes the memory.
-func (r *goroutineReader) Close() {}

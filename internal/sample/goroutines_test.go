@@ -29,7 +29,7 @@ func goSampledBy(t *testing.T, beside Beside, rounds int64, program string, args
 	g.Until("ready")
 	files := openFiles(t)
 	source := NewSource(attach(t, g.PID, nil), files, true)
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var s *Sampler
 	o := &Options{Beside: beside, Progress: func(*Progress) {
@@ -42,6 +42,9 @@ func goSampledBy(t *testing.T, beside Beside, rounds int64, program string, args
 		t.Fatal(err)
 	}
 	p := s.Profile()
+	if p.Goroutines.Rounds < rounds {
+		t.Fatalf("%+v in %v", p.Goroutines, p.Duration)
+	}
 	p.Resolve()
 	return p
 }

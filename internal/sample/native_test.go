@@ -2,6 +2,7 @@ package sample
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math"
 	"runtime"
@@ -85,7 +86,7 @@ func sampleRounds(t testing.TB, rounds int64, period time.Duration, each func(*S
 // sampleBy is sampleRounds with or without timers.
 func sampleBy(t testing.TB, use UseTimers, rounds int64, period time.Duration, each func(*Sample), cs ...*control.Controller) *Sampler {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	files := openFiles(t)
 	var sources []*Source
@@ -101,6 +102,9 @@ func sampleBy(t testing.TB, use UseTimers, rounds int64, period time.Duration, e
 	s := New(sources, o)
 	if err := s.Run(ctx); err != nil {
 		t.Fatal(err)
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		t.Fatalf("%+v", s.Cost())
 	}
 	return s
 }
