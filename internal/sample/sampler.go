@@ -284,6 +284,10 @@ func (s *Sampler) alive() bool {
 // finish completes the profile.
 func (s *Sampler) finish(start time.Duration) {
 	s.ending = true
+	s.sched.ended = s.clock.Now() // the wall time of all threads ends with the last round: what follows may take long on a busy machine
+	for _, q := range s.processes {
+		q.spending.readTotal()
+	}
 	if s.looks != nil {
 		s.looks.close()
 	}
@@ -291,11 +295,7 @@ func (s *Sampler) finish(start time.Duration) {
 	if s.tree != nil {
 		s.tree.awaitEnds()
 	}
-	for _, q := range s.processes {
-		q.spending.readTotal()
-	}
 	p := s.profile
-	s.sched.ended = s.clock.Now()
 	p.Duration = s.sched.ended - start
 	p.Rounds = s.sched.taken
 	s.cost.Rounds, s.cost.Late, s.cost.Missed = s.sched.taken, s.sched.late, s.sched.missed

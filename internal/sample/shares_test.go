@@ -44,6 +44,20 @@ func TestShares(t *testing.T) {
 // the calls (shortcalls.go).
 const spoiled = 0.02
 
+// allRan reports whether all threads that are compared have been seen running.
+func allRan(t *testing.T, s *Sampler, of []division) bool {
+	for _, d := range of {
+		ran := 0.0
+		for _, f := range d.funcs {
+			ran += within(t, s, profile.CPU, d.thread, f)
+		}
+		if ran == 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func shares(t *testing.T, use UseTimers, program string, of []division) {
 	truth := ptest.NewTruth(t)
 	g := ptest.StartWith(t, &ptest.Options{Truth: truth}, program)
@@ -54,7 +68,11 @@ func shares(t *testing.T, use UseTimers, program string, of []division) {
 		before[i] = truth.Share(i)
 	}
 	rounds := ptest.Rounds(300, 1000, 10_000)
-	s := sampleBy(t, use, int64(rounds), time.Second/999, nil, attach(t, g.PID, nil))
+	c := attach(t, g.PID, nil)
+	s := sampleBy(t, use, int64(rounds), time.Second/999, nil, c)
+	for tries := 1; tries < 10 && !allRan(t, s, of); tries++ { // a busy machine has given a thread no processor
+		s = sampleBy(t, use, int64(rounds), time.Second/999, nil, c)
+	}
 	var spent [3]float64
 	for i := range spent {
 		spent[i] = float64(truth.Share(i) - before[i])
