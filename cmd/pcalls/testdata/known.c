@@ -1,5 +1,5 @@
 /*
- * known: calls functions known numbers of times: known_one once, known_many 1000 times, known_deep 10 deep 3 times. Its status is 7.
+ * known: calls functions known numbers of times: known_one and leaps once, known_many 1000 times, known_deep 10 deep 3 times. Its status is 7.
  * With an argument it calls naps, which sleeps 2 ms, and the others for ever.
  */
 #include <stdio.h>
@@ -17,6 +17,9 @@ KEEP long known_deep(long n)
 	sink += below;
 	return below + 1;
 }
+
+KEEP long landing(long x) { return sink - x; }
+KEEP long leaps(long x) { return landing(x + 1); } /* a jump, if it is optimized */
 
 KEEP long never(long x) { return known_one(x) + 1; }
 
@@ -36,6 +39,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	do {
 		known_one(1);
+		leaps(1);
 		for (int i = 0; i < 999; i++)
 			known_many(i);
 		for (int i = 0; i < 3; i++)
