@@ -155,9 +155,10 @@ func (c *Calls) Elsewhere() uint64 {
 }
 
 // Next waits for the next event: a KindCall for each call that the CallSpec asks for, within 10 ms of its end. Calls of
-// different threads may be out of order by that. The last event is KindExec, or KindUndead with an unknown status, or, before Linux 6.6, KindLost
-// if the process's first thread has ended. With CallsOfChildren it is KindUndead when no process is left. After that Next returns io.EOF. Events that are not read are kept, some thousand in our memory, and some ten thousand in the kernel's, or 3,700 with
-// stacks. What finds no room is counted (CallStats.Unseen). After Close Next returns an error that satisfies os.ErrClosed.
+// different threads may be out of order by that. The last event is KindExec, or KindUndead with an unknown status, or, before
+// Linux 6.6, KindLost if the process's first thread has ended. With CallsOfChildren it is KindUndead when no process is left. After
+// that Next returns io.EOF. Events that are not read are kept, some thousand in our memory, and some ten thousand in the kernel's, or
+// 3,700 with stacks. What finds no room is counted (CallStats.Unseen). After Close Next returns an error that satisfies os.ErrClosed.
 func (c *Calls) Next(ctx context.Context) (Event, error) {
 	const op = "calls"
 	select {

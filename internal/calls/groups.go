@@ -187,7 +187,7 @@ func (w *Watch) keyText(t *Target, g *perfevent.CallGroup) string {
 	case kind == perfevent.KeyThread:
 		return w.named(g.Number, w.threadName)
 	case kind == perfevent.KeyProcess:
-		return w.named(g.Number, processName)
+		return w.named(g.Number, w.processName)
 	case kind == perfevent.KeyCaller:
 		return w.named(g.Number, w.callerName)
 	}
@@ -207,19 +207,32 @@ func (w *Watch) named(n uint64, look func(uint64) string) string {
 	return name
 }
 
-// processName is the number and the name of a process. One that has ended has no name any more.
-func processName(pid uint64) string {
-	text := strconv.FormatUint(pid, 10)
-	if name, err := procfs.ReadComm(int(pid), int(pid)); err == nil {
-		text += " " + name
-	}
-	return text
+// processName is the number and the name of a process. One that has ended has no name any more, and neither has one that executes another
+// program: its number may be another process's.
+func (w *Watch) processName(pid uint64) string {
+	return w.withName(pid, func() (string, int, error) {
+		name, err := procfs.ReadComm(int(pid), int(pid))
+		return name, int(pid), err
+	})
 }
 
-// threadName is the number and the name of a thread. One that has ended has no name any more.
+// threadName is the number and the name of a thread. It is as with processName.
 func (w *Watch) threadName(tid uint64) string {
-	text := strconv.FormatUint(tid, 10)
-	if name, err := procfs.ReadComm(w.PID, int(tid)); err == nil {
+	return w.withName(tid, func() (string, int, error) {
+		st, err := procfs.ReadStatus(int(tid)) // of a thread, too
+		if err != nil {
+			return "", 0, err
+		}
+		name, err := procfs.ReadComm(st.Tgid, int(tid))
+		return name, st.Tgid, err
+	})
+}
+
+// withName is a number and the name that comm finds, with the process that has it, if the calls of that are counted.
+func (w *Watch) withName(n uint64, comm func() (string, int, error)) string {
+	text := strconv.FormatUint(n, 10)
+	name, pid, err := comm()
+	if err == nil && (w.spec.Follow && w.kernel.Kin(pid) || !w.spec.Follow && pid == w.PID) {
 		text += " " + name
 	}
 	return text

@@ -51,8 +51,8 @@ func (r *Runtime) NewReader(m Memory, code unwind.Code) *Reader {
 		scratch: scratch{bufs: buffers(2*batch, int(r.layout.size())), windows: make([]byte, batch*window), made: make([]G, batch)}}
 }
 
-// Read calls f with each goroutine, until f returns false. The G is valid until f returns; what it refers to may be kept. They are read a few at a time, so they are not of one moment. One that
-// begins meanwhile may be left out.
+// Read calls f with each goroutine, until f returns false. The G is valid until f returns; what it refers to may be kept. They are
+// read a few at a time, so they are not of one moment. One that begins meanwhile may be left out.
 func (r *Reader) Read(ctx context.Context, f func(*G) bool) error {
 	r.threads, r.stacks, r.lines, r.left = make(map[uint64]int), make(map[string]*Stack), make(map[string]*Line), usual
 	l, err := r.r.list(r.m)

@@ -145,6 +145,12 @@ func (c *Calls) Left() (executed, unfollowed uint64) {
 	return atomic.LoadUint64(c.word(wordExec)), uint64(c.family.follower.word(wordNoRoom))
 }
 
+// Kin reports whether a process is in the family now.
+func (c *Calls) Kin(pid int) bool {
+	n, since := uint32(pid), uint64(0)
+	return c.family != nil && c.family.element(unix.BPF_MAP_LOOKUP_ELEM, c.family.table, unsafe.Pointer(&n), unsafe.Pointer(&since)) == 0
+}
+
 // forget removes the open calls of processes that are not in the family any more.
 func (c *Calls) forget() {
 	var all [][callIDSize]byte
@@ -160,8 +166,7 @@ func (c *Calls) forget() {
 	for i := range all {
 		pid := binary.NativeEndian.Uint32(all[i][4:])
 		if _, ok := gone[pid]; !ok {
-			var since uint64
-			gone[pid] = c.family.element(unix.BPF_MAP_LOOKUP_ELEM, c.family.table, unsafe.Pointer(&pid), unsafe.Pointer(&since)) == unix.ENOENT
+			gone[pid] = !c.Kin(int(pid))
 		}
 		if gone[pid] {
 			c.family.element(unix.BPF_MAP_DELETE_ELEM, c.maps.open, unsafe.Pointer(&all[i]), nil)

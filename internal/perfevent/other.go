@@ -101,5 +101,6 @@ func (c *Calls) Elsewhere() uint64                      { return 0 }
 func (c *Calls) Executed() bool                         { return false }
 func (c *Calls) Over() bool                             { return false }
 func (c *Calls) Left() (uint64, uint64)                 { return 0, 0 }
+func (c *Calls) Kin(int) bool                           { return false }
 
 func (c *Calls) Copy(int, *Copies) {}

@@ -26,8 +26,8 @@ const longestFirst = 10 * time.Second
 
 var errLate = errors.New("its goroutines could not be read in time")
 
-// Blocked samples for some time how long the goroutines of a process wait for each other. There is at least one reading. Nothing is stopped, and threads are not
-// looked at. The error is ErrNoGo for a program of another language.
+// Blocked samples for some time how long the goroutines of a process wait for each other. There is at least one reading. Nothing is
+// stopped, and threads are not looked at. The error is ErrNoGo for a program of another language.
 func Blocked(ctx context.Context, pid int, files *Files, period, d time.Duration) (*profile.Profile, error) {
 	image, err := openNative(pid, files, true)
 	if err != nil {
