@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,6 +38,36 @@ func TestFollow(t *testing.T) {
 		t.Errorf("not said: %s\n%s", text, &said)
 	}
 	stranger.Kill()
+}
+
+// TestFollowNames: processes and threads have their numbers and names also when they have ended.
+func TestFollowNames(t *testing.T) {
+	uprobe.Need(t)
+	const children, each = 10, 5
+	program := ptest.BuildC(t, "brood.c")
+	for _, by := range []string{"process", "thread"} {
+		var out, said strings.Builder
+		argv := []string{"--follow", "--by", by, "--json", "a.out`work", "--", program, fmt.Sprint(children), fmt.Sprint(each)}
+		if code := run(context.Background(), argv, &out, &said); code != 0 {
+			t.Fatalf("status %d: %s", code, &said)
+		}
+		keys := map[string]bool{}
+		for text := range strings.Lines(out.String()) {
+			var l struct{ Key string }
+			if err := json.Unmarshal([]byte(text), &l); err != nil {
+				t.Fatal(err)
+			}
+			var pid int
+			var name string
+			if n, _ := fmt.Sscan(l.Key, &pid, &name); n != 2 || name != filepath.Base(program)[:min(15, len(filepath.Base(program)))] {
+				t.Errorf("by %s: %s", by, text)
+			}
+			keys[l.Key] = true
+		}
+		if len(keys) != 1+2*children {
+			t.Errorf("by %s: %d keys", by, len(keys))
+		}
+	}
 }
 
 // TestFollowReuse: the number of a process that has died in a call is another one's, which returns from the same function at the same place of its

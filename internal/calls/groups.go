@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"strconv"
+	"strings"
 
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
@@ -185,9 +186,9 @@ func (w *Watch) keyText(t *Target, g *perfevent.CallGroup) string {
 	case g.Unknown:
 		return unknown
 	case kind == perfevent.KeyThread:
-		return w.named(g.Number, w.threadName)
+		return w.named(g.Number, func(n uint64) string { return w.threadName(n, g.Comm()) })
 	case kind == perfevent.KeyProcess:
-		return w.named(g.Number, w.processName)
+		return w.named(g.Number, func(n uint64) string { return w.processName(n, g.Comm()) })
 	case kind == perfevent.KeyCaller:
 		return w.named(g.Number, w.callerName)
 	}
@@ -207,35 +208,30 @@ func (w *Watch) named(n uint64, look func(uint64) string) string {
 	return name
 }
 
-// processName is the number and the name of a process. One that has ended has no name any more, and neither has one that executes another
-// program: its number may be another process's.
-func (w *Watch) processName(pid uint64) string {
-	return w.withName(pid, func() (string, int, error) {
-		name, err := procfs.ReadComm(int(pid), int(pid))
-		return name, int(pid), err
-	})
+// processName is the number and the name of a process. One that has ended, or executes another program, has the name from its first call that
+// is counted, or none if its first thread has not made that.
+func (w *Watch) processName(pid uint64, first string) string {
+	name, err := procfs.ReadComm(int(pid), int(pid))
+	return w.withName(pid, name, int(pid), err, first)
 }
 
 // threadName is the number and the name of a thread. It is as with processName.
-func (w *Watch) threadName(tid uint64) string {
-	return w.withName(tid, func() (string, int, error) {
-		st, err := procfs.ReadStatus(int(tid)) // of a thread, too
-		if err != nil {
-			return "", 0, err
-		}
-		name, err := procfs.ReadComm(st.Tgid, int(tid))
-		return name, st.Tgid, err
-	})
+func (w *Watch) threadName(tid uint64, first string) string {
+	st, err := procfs.ReadStatus(int(tid)) // of a thread, too
+	name := ""
+	if err == nil {
+		name, err = procfs.ReadComm(st.Tgid, int(tid))
+	}
+	return w.withName(tid, name, st.Tgid, err, first)
 }
 
-// withName is a number and the name that comm finds, with the process that has it, if the calls of that are counted.
-func (w *Watch) withName(n uint64, comm func() (string, int, error)) string {
-	text := strconv.FormatUint(n, 10)
-	name, pid, err := comm()
-	if err == nil && (w.spec.Follow && w.kernel.Kin(pid) || !w.spec.Follow && pid == w.PID) {
-		text += " " + name
+// withName is a number with the name that is read of a process, or of a thread of it. If calls of that process are not counted, its number was
+// another one's, which had the first name.
+func (w *Watch) withName(n uint64, name string, pid int, err error, first string) string {
+	if err != nil || w.spec.Follow && !w.kernel.Kin(pid) || !w.spec.Follow && pid != w.PID {
+		name = first
 	}
-	return text
+	return strings.TrimSuffix(strconv.FormatUint(n, 10)+" "+name, " ")
 }
 
 // callerName is the function that a return address is in, or the place in its file.

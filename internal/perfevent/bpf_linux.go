@@ -53,6 +53,7 @@ const (
 	helperRingOutput       = 130
 	helperSendSignalThread = 117
 	helperPIDTGID          = 14
+	helperCurrentComm      = 16
 	helperNSPIDTGID        = 120
 	helperAttachCookie     = 174
 	helperReadUser         = 112

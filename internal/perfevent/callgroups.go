@@ -1,6 +1,9 @@
 package perfevent
 
-import "math/big"
+import (
+	"bytes"
+	"math/big"
+)
 
 // CallGroups says how the calls of each function are told apart, and whether a number of them is summed.
 type CallGroups struct {
@@ -111,4 +114,11 @@ type CallGroup struct {
 	Number   uint64
 	Length   int // of a text; MostKeyText+1: it is longer
 	Text     [MostKeyText]byte
+}
+
+// Comm returns the name that the thread had at the first call of the group, if Number is that of the thread, or of the process whose first
+// thread it is. Otherwise it is "".
+func (g *CallGroup) Comm() string {
+	name, _, _ := bytes.Cut(g.Text[8:24], []byte{0})
+	return string(name)
 }

@@ -13,6 +13,9 @@ import (
 // keyWords is the number of words of a key: a number, or a text.
 const keyWords = MostKeyText / 8
 
+// commSize is the size of a thread's name, with its zero byte.
+const commSize = 16
+
 // Bits of a tag above the number of the function.
 const (
 	tagLength  = 20 // of a text
@@ -129,7 +132,7 @@ func (a *grouping) group(key *CallKey, ended bool) {
 	}
 	a.onGroups(helperMapLookup)
 	a.jump(instruction{op: bpfJumpNe, dst: 0}, "met")
-	a.newGroup()
+	a.newGroup(key)
 	a.mark("met")
 	a.add(
 		instruction{op: bpfLoadDW, dst: 1, src: 0},
@@ -153,9 +156,36 @@ func (a *grouping) onGroups(helper int32) {
 		instruction{op: bpfCall, imm: helper})
 }
 
+// comm writes the name of the thread that makes the call behind the number of a key, if the number is that of the thread, or of the process
+// whose first thread it is. The table has the key without it: names change.
+func (a *grouping) comm(key *CallKey) {
+	switch {
+	case key == nil:
+		return
+	case key.Kind == KeyProcess:
+		a.add(
+			instruction{op: bpfCall, imm: helperPIDTGID},
+			instruction{op: bpfMovReg, dst: 1, src: 0},
+			instruction{op: bpfRightImm, dst: 1, imm: 32},
+			instruction{op: bpfLeftImm, dst: 0, imm: 32},
+			instruction{op: bpfRightImm, dst: 0, imm: 32})
+		a.jump(instruction{op: bpfJumpNeReg, dst: 0, src: 1}, "no name")
+	case key.Kind != KeyThread:
+		return
+	}
+	a.add(
+		instruction{op: bpfMovReg, dst: 1, src: 10},
+		instruction{op: bpfAddImm, dst: 1, imm: int32(callTag + 16)},
+		instruction{op: bpfMovImm, dst: 2, imm: commSize},
+		instruction{op: bpfCall, imm: helperCurrentComm})
+	if key.Kind == KeyProcess {
+		a.mark("no name")
+	}
+}
+
 // newGroup puts a key that was not met before into the table, and goes on at "grouped", or at "no room". If another thread did so
 // meanwhile it goes on behind its end, with the address of the number in register 0. The number that it took is lost then.
-func (a *grouping) newGroup() {
+func (a *grouping) newGroup(key *CallKey) {
 	a.add(
 		instruction{op: bpfLoad64, dst: 2, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(a.maps.words)}, instruction{imm: 8 * wordGroups},
 		instruction{op: bpfLoadDW, dst: 1, src: 2})
@@ -172,6 +202,7 @@ func (a *grouping) newGroup() {
 		instruction{op: bpfMovImm, dst: 4, imm: updateIfAbsent})
 	a.onGroups(helperMapUpdate)
 	a.jump(instruction{op: bpfJumpNe, dst: 0}, "another")
+	a.comm(key)
 	a.add(instruction{op: bpfLoadDW, dst: 1, src: 10, off: callGroup})
 	a.statistics(a.maps, 8)
 	for i := range int16(keyWords) {
