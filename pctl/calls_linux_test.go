@@ -130,7 +130,7 @@ func TestCalls(t *testing.T) {
 
 // TestCallsFollow: calls of children are counted with CallsOfChildren, each is an event of its process, and the stream ends when none is left.
 func TestCallsFollow(t *testing.T) {
-	uprobe.Need(t)
+	uprobe.NeedLinks(t)
 	g := ptest.Start(t, ptest.BuildC(t, "brood.c"), "3", "2", "wait")
 	g.Ready()
 	s := NewSession(nil)

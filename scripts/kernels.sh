@@ -132,7 +132,7 @@ boot() {
 # programs builds the tests and the tools that the job runs.
 programs() {
 	mkdir -p "$dir/bin"
-	for p in internal/ptrace internal/perfevent internal/mem internal/procfs internal/check pctl/control cmd/pgrab cmd/psample; do
+	for p in internal/ptrace internal/perfevent internal/mem internal/procfs internal/check internal/calls pctl/control cmd/pgrab cmd/psample cmd/pcalls; do
 		(cd "$src" && go test -c -o "$dir/bin/$(echo $p | tr / -).test" "./$p")
 	done
 	gcc -O2 -o "$dir/bin/confine" "$src/scripts/confine.c"
@@ -165,6 +165,7 @@ tests() {
 		run internal/ptrace; run internal/procfs; run internal/mem; run internal/perfevent
 		run pctl/control -test.run 'Storm|Probe|Exact|Killed|Linger|Fork|Exec|WithoutLeader'
 		run cmd/pgrab -test.run 'Script|Killed|AsCalled'; run cmd/psample -test.run 'Script|AsCounted'
+		run internal/calls; run cmd/pcalls
 		PTOOLS_TORTURE=1 run internal/check; mv /run/share/cmd-pgrab.log /run/share/cmd-pgrab-short.log
 		PTOOLS_TORTURE=1 run cmd/pgrab -test.run KilledHot
 	J

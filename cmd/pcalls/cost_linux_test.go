@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ptools/internal/ptest"
+	"ptools/internal/ptest/uprobe"
 )
 
 // a seen is what the table says of a function.
@@ -45,7 +46,7 @@ func busy(t *testing.T, target *ptest.Target, args ...string) (hot, cold seen, e
 
 // TestTooOften: a function that is called all the time is not timed, or only now and then, without --force. The line says so, and the other is timed.
 func TestTooOften(t *testing.T) {
-	needLinks(t)
+	uprobe.NeedLinks(t)
 	target := ptest.Start(t, ptest.BuildC(t, "../../internal/calls/testdata/busy.c"))
 	target.Ready()
 	hot, cold, errs := busy(t, target)

@@ -17,7 +17,7 @@ import (
 // TestFollow: calls of the children of a command and theirs are counted, to the call, until they execute another program. Those of a process of the same
 // program that is no child are not. A call ends in the process in which it has begun, not in a child that was forked in it.
 func TestFollow(t *testing.T) {
-	uprobe.Need(t)
+	uprobe.NeedLinks(t)
 	program := ptest.BuildC(t, "brood.c")
 	stranger := ptest.Start(t, program, "1000000", "10", "wait")
 	stranger.Ready()
@@ -38,11 +38,14 @@ func TestFollow(t *testing.T) {
 		t.Errorf("not said: %s\n%s", text, &said)
 	}
 	stranger.Kill()
+	if !t.Failed() {
+		t.Logf("fact: calls of children (pcalls --follow): all of %d processes", processes)
+	}
 }
 
 // TestFollowNames: processes and threads have their numbers and names also when they have ended.
 func TestFollowNames(t *testing.T) {
-	uprobe.Need(t)
+	uprobe.NeedLinks(t)
 	const children, each = 10, 5
 	program := ptest.BuildC(t, "brood.c")
 	for _, by := range []string{"process", "thread"} {
@@ -73,7 +76,7 @@ func TestFollowNames(t *testing.T) {
 // TestFollowReuse: the number of a process that has died in a call is another one's, which returns from the same function at the same place of its
 // stack. That is not the end of the call.
 func TestFollowReuse(t *testing.T) {
-	uprobe.Need(t)
+	uprobe.NeedLinks(t)
 	if os.Geteuid() != 0 {
 		t.Skip("choosing the number of the next process is for root")
 	}
@@ -86,7 +89,7 @@ func TestFollowReuse(t *testing.T) {
 
 // TestFollowTree: processes that have calls at the same places of their stacks at the same time are not taken for each other.
 func TestFollowTree(t *testing.T) {
-	uprobe.Need(t)
+	uprobe.NeedLinks(t)
 	const children, each = 8, 50
 	var out, said strings.Builder
 	argv := []string{"--follow", "--tree", "--json", "a.out`outer", "a.out`within", "--", ptest.BuildC(t, "brood.c"), "nest", fmt.Sprint(children), fmt.Sprint(each)}

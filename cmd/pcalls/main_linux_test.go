@@ -30,15 +30,6 @@ func TestMain(m *testing.M) {
 	ptest.Main(m)
 }
 
-// needLinks skips a test of what only uprobe_multi links have.
-func needLinks(t testing.TB) {
-	t.Helper()
-	uprobe.Need(t)
-	if how := perfevent.Mechanism(); !strings.Contains(how, "uprobe_multi") {
-		t.Skipf("uprobes are %s: their cost is not limited", how)
-	}
-}
-
 // command returns the path of the command pcalls.
 func command(t testing.TB) string {
 	t.Helper()

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"ptools/internal/ptest"
+	"ptools/internal/ptest/uprobe"
 )
 
 // TestBecomesHot: a function that is called all the time from some moment on loses its probes. Another one is counted and timed to the end.
 func TestBecomesHot(t *testing.T) {
+	uprobe.NeedLinks(t)
 	target := ptest.Start(t, ptest.BuildC(t, "testdata/busy.c"), "later")
 	target.Ready()
 	w := watchSpec(t, target.PID, "a.out", Spec{Limit: .2, Cost: Cost{Emulated: time.Microsecond, Stepped: 10 * time.Microsecond}}, "hot", "cold")
@@ -50,6 +52,7 @@ func TestBecomesHot(t *testing.T) {
 // TestPlantedAnew: calls are counted once while probes are replaced, and their ends are seen. One call may be missed each time: that which begins in the very
 // moment of the change.
 func TestPlantedAnew(t *testing.T) {
+	uprobe.NeedLinks(t)
 	w := start(t, ptest.BuildC(t, "testdata/endings.cc", "-O2"), "plain", "thrower", "catcher", "jumper", "deep", "tail", "yielder")
 	old := w.work(16)
 	w.Begin()

@@ -117,6 +117,7 @@ func (w *watched) work(rounds int) truth {
 func (w *watched) holds(old, now truth) {
 	w.t.Helper()
 	seen := 0
+	var counted, timed, made uint64
 	for i := range w.Targets {
 		var s Stats
 		name := w.Targets[i].Raw
@@ -129,6 +130,7 @@ func (w *watched) holds(old, now truth) {
 			continue
 		}
 		seen++
+		counted, timed, made = counted+s.Calls, timed+s.Returned, made+want[0]-old[name][0]
 		if s.Calls != want[0]-old[name][0] || s.Returned != want[1]-old[name][1] {
 			w.t.Errorf("%s: counted %d calls, %d returned, %d left; the target %d and %d", name, s.Calls, s.Returned, s.Left, want[0]-old[name][0], want[1]-old[name][1])
 		}
@@ -146,6 +148,7 @@ func (w *watched) holds(old, now truth) {
 	if seen != len(now) {
 		w.t.Errorf("%d of %d functions have probes", seen, len(now))
 	}
+	w.t.Logf("fact: calls (%s): %d of %d counted, %d timed", w.t.Name(), counted, made, timed)
 }
 
 // lives has the target end by itself.

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"ptools/internal/ptest"
+	"ptools/internal/ptest/uprobe"
 )
 
 // TestWindows: a call whose beginning or end is not in the same window has no time, though the next one is at its place on the stack.
 func TestWindows(t *testing.T) {
+	uprobe.NeedLinks(t)
 	w := start(t, ptest.BuildC(t, "testdata/steps.c"), "step")
 	w.guard.set(w.Watch, []load{{}}, map[int]Level{0: Windowed}, 0)
 	if err := w.guard.replant(w.Watch); err != nil {
@@ -56,6 +58,7 @@ func TestWindows(t *testing.T) {
 
 // TestRaised: a function that is called less often gets its probes back.
 func TestRaised(t *testing.T) {
+	uprobe.NeedLinks(t)
 	target := ptest.Start(t, ptest.BuildC(t, "testdata/busy.c"), "later")
 	target.Ready()
 	w := watchSpec(t, target.PID, "a.out", Spec{Limit: .2, Cost: Cost{Emulated: time.Microsecond, Stepped: 10 * time.Microsecond}}, "hot")

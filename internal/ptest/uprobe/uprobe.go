@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -27,6 +28,16 @@ func Need(t testing.TB) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// NeedLinks is Need, and skips a test where uprobes are no links: before Linux 6.6 a set of probes cannot be exchanged for another, and
+// children cannot be followed.
+func NeedLinks(t testing.TB) {
+	t.Helper()
+	Need(t)
+	if how := perfevent.Mechanism(); !strings.Contains(how, "uprobe_multi") {
+		t.Skipf("uprobes are %s", how)
 	}
 }
 
