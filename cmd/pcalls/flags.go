@@ -21,9 +21,9 @@ Counts and times calls of functions of a running program, and lets it live.
 
   -p, --pid PID             a running process, several as 12,13, or those with a name or
                             executable that matches, as nginx, /usr/bin/python3*
-      --follow              also children that the processes start, and theirs, until each
-                            executes another program; until all have ended. Other processes
-                            that have the same files mapped are slowed, too
+      --follow              also children that the processes start, and theirs, until all have
+                            ended; of programs that they execute what is in the same files, as
+                            the C library. Other processes with these files are slowed, too
   -t, --time DURATION       count this long; a bare number is seconds
                             (default: until the target ends or ^C)
   -n, --number N            print at most N functions, or lines with --by

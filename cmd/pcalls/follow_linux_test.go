@@ -14,8 +14,9 @@ import (
 	"ptools/internal/ptest/uprobe"
 )
 
-// TestFollow: calls of the children of a command and theirs are counted, to the call, until they execute another program. Those of a process of the same
-// program that is no child are not. A call ends in the process in which it has begun, not in a child that was forked in it.
+// TestFollow: calls of the children of a command and theirs are counted, to the call, and of those that execute the program again. Those of a process of
+// the same program that is no child are not. A call ends in the process in which it has begun, not in a child that was forked in it. With stacks those
+// that execute the program again are not counted.
 func TestFollow(t *testing.T) {
 	uprobe.NeedLinks(t)
 	program := ptest.BuildC(t, "brood.c")
@@ -25,17 +26,28 @@ func TestFollow(t *testing.T) {
 	const each = 20
 	children := ptest.Rounds(40, 400, 4000)
 	processes, killed := 1+2*children, (children+4)/5
-	want := map[string][2]int{ // begun and returned
-		"work":   {each*processes + killed, each * processes},
-		"branch": {children, children},
-	}
-	var out, said strings.Builder
-	if code := run(context.Background(), []string{"--follow", "--json", "a.out`work", "a.out`branch", "--", program, fmt.Sprint(children), fmt.Sprint(each)}, &out, &said); code != 0 {
-		t.Fatalf("status %d: %s", code, &said)
-	}
-	checkCounts(t, out.String(), want)
-	if text := fmt.Sprintf("%d processes have executed other programs", (children+7)/8); !strings.Contains(said.String(), text) {
-		t.Errorf("not said: %s\n%s", text, &said)
+	executed := (children + 7) / 8
+	for _, c := range []struct {
+		options  []string
+		executed int // whose calls are counted
+		text     string
+	}{
+		{nil, executed, "of which calls of the same files are counted"},
+		{[]string{"--by", "caller"}, 0, "whose calls are not counted"},
+	} {
+		want := map[string][2]int{ // begun and returned
+			"work":   {each*(processes+c.executed) + killed, each * (processes + c.executed)},
+			"branch": {children, children},
+		}
+		var out, said strings.Builder
+		argv := append(append([]string{"--follow", "--json"}, c.options...), "a.out`work", "a.out`branch", "--", program, fmt.Sprint(children), fmt.Sprint(each))
+		if code := run(context.Background(), argv, &out, &said); code != 0 {
+			t.Fatalf("status %d: %s", code, &said)
+		}
+		checkCounts(t, out.String(), want)
+		if text := fmt.Sprintf("%d processes have executed other programs, %s", executed, c.text); !strings.Contains(said.String(), text) {
+			t.Errorf("not said: %s\n%s", text, &said)
+		}
 	}
 	stranger.Kill()
 	if !t.Failed() {
@@ -127,7 +139,8 @@ func checkCounts(t *testing.T, out string, want map[string][2]int) {
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		got[r.Function] = [2]int{r.Calls, r.Returned}
+		sum := got[r.Function]
+		got[r.Function] = [2]int{sum[0] + r.Calls, sum[1] + r.Returned}
 	}
 	for name, n := range want {
 		if got[name] != n {

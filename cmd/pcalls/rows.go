@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"math/big"
 	"slices"
 	"time"
 
 	"ptools/internal/calls"
+	"ptools/internal/clean"
 )
 
 // A row is a function that was called, or its calls with the same key.
@@ -208,4 +210,41 @@ func (t *table) ordered(rows []row) []row {
 			cmp.Compare(a.key(), b.key()))
 	})
 	return rows
+}
+
+// endedByJump says which functions' calls ended by jumps to other functions, in whose work their times have no share.
+func endedByJump(rows []row) string {
+	var tails uint64
+	var names []string
+	named := map[string]bool{}
+	for i := range rows {
+		if r := &rows[i]; r.stats.Tails > 0 {
+			tails += r.stats.Tails
+			if name := clean.Text(r.target.Name); !named[name] {
+				named[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	if tails == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s by a jump to another function (a tail call), and their times there: %s", counted(tails, "call ended", "calls ended"), calls.FirstOf(names))
+}
+
+// stepped says how many functions' times include a single step, which is much for a short function.
+func stepped(rows []row) string {
+	all := map[*calls.Target]bool{}
+	for i := range rows {
+		if rows[i].timed() && !rows[i].target.Plan.Entry.Emulated {
+			all[rows[i].target] = true
+		}
+	}
+	switch n := len(all); n {
+	case 0:
+		return ""
+	case 1:
+		return "; 1 of them begins with an instruction that the kernel has to step, which its times include"
+	}
+	return fmt.Sprintf("; %d of them begin with instructions that the kernel has to step, which their times include", len(all))
 }

@@ -61,7 +61,9 @@ func (s *session) print(rows []row, length time.Duration) error {
 // tellEnd prints the closing lines.
 func (s *session) tellEnd(rows []row, shown string, length time.Duration) {
 	all := s.tellMissing(rows)
-	s.tellTails(rows)
+	if text := endedByJump(rows); text != "" {
+		s.say("%s", text)
+	}
 	s.tellInlined()
 	functions := functionsOf(rows)
 	s.say("%s of %s in %s; %s%s looked at%s%s%s", counted(all, "call", "calls"), counted(uint64(len(functions)), "function", "functions"), duration(length),
@@ -161,42 +163,6 @@ func (s *session) tellMissing(rows []row) (all uint64) {
 		s.say("%s in no sum: the number is not known, or is beyond 64 bits", counted(unsummed, "call is", "calls are"))
 	}
 	return all
-}
-
-// tellTails says which functions' calls ended by jumps to other functions, in whose work their times have no share.
-func (s *session) tellTails(rows []row) {
-	var tails uint64
-	var names []string
-	named := map[string]bool{}
-	for i := range rows {
-		if r := &rows[i]; r.stats.Tails > 0 {
-			tails += r.stats.Tails
-			if name := clean.Text(r.target.Name); !named[name] {
-				named[name] = true
-				names = append(names, name)
-			}
-		}
-	}
-	if tails > 0 {
-		s.say("%s by a jump to another function (a tail call), and their times there: %s", counted(tails, "call ended", "calls ended"), calls.FirstOf(names))
-	}
-}
-
-// stepped says how many functions' times include a single step, which is much for a short function.
-func stepped(rows []row) string {
-	all := map[*calls.Target]bool{}
-	for i := range rows {
-		if rows[i].timed() && !rows[i].target.Plan.Entry.Emulated {
-			all[rows[i].target] = true
-		}
-	}
-	switch n := len(all); n {
-	case 0:
-		return ""
-	case 1:
-		return "; 1 of them begins with an instruction that the kernel has to step, which its times include"
-	}
-	return fmt.Sprintf("; %d of them begin with instructions that the kernel has to step, which their times include", len(all))
 }
 
 // counted returns a number with its noun or verb.

@@ -185,10 +185,8 @@ func (w *Watch) keyText(t *Target, g *perfevent.CallGroup) string {
 	switch kind := t.by.kernel.Kind; {
 	case g.Unknown:
 		return unknown
-	case kind == perfevent.KeyThread:
-		return w.named(g.Number, func(n uint64) string { return w.threadName(n, g.Comm()) })
-	case kind == perfevent.KeyProcess:
-		return w.named(g.Number, func(n uint64) string { return w.processName(n, g.Comm()) })
+	case kind == perfevent.KeyThread || kind == perfevent.KeyProcess:
+		return w.named(g.Number, func(n uint64) string { return w.idName(n, g.Comm()) })
 	case kind == perfevent.KeyCaller:
 		return w.named(g.Number, w.callerName)
 	}
@@ -208,28 +206,14 @@ func (w *Watch) named(n uint64, look func(uint64) string) string {
 	return name
 }
 
-// processName is the number and the name of a process. One that has ended, or executes another program, has the name from its first call that
-// is counted, or none if its first thread has not made that.
-func (w *Watch) processName(pid uint64, first string) string {
-	name, err := procfs.ReadComm(int(pid), int(pid))
-	return w.withName(pid, name, int(pid), err, first)
-}
-
-// threadName is the number and the name of a thread. It is as with processName.
-func (w *Watch) threadName(tid uint64, first string) string {
-	st, err := procfs.ReadStatus(int(tid)) // of a thread, too
-	name := ""
-	if err == nil {
-		name, err = procfs.ReadComm(st.Tgid, int(tid))
-	}
-	return w.withName(tid, name, st.Tgid, err, first)
-}
-
-// withName is a number with the name that is read of a process, or of a thread of it. If calls of that process are not counted, its number was
-// another one's, which had the first name.
-func (w *Watch) withName(n uint64, name string, pid int, err error, first string) string {
-	if err != nil || w.spec.Follow && !w.kernel.Kin(pid) || !w.spec.Follow && pid != w.PID {
-		name = first
+// idName is the number and the name of a thread, or of a process. One that has ended has the name from its first call that is counted, or none if that
+// is a process whose first thread has not made it. If calls of the process that has the number now are not counted, it was another one's.
+func (w *Watch) idName(n uint64, first string) string {
+	name := first
+	if st, err := procfs.ReadStatus(int(n)); err == nil && (w.spec.Follow && w.kernel.Kin(st.Tgid) || !w.spec.Follow && st.Tgid == w.PID) { // of a thread, too
+		if now, err := procfs.ReadComm(st.Tgid, int(n)); err == nil {
+			name = now
+		}
 	}
 	return strings.TrimSuffix(strconv.FormatUint(n, 10)+" "+name, " ")
 }

@@ -115,10 +115,25 @@ type Spec struct {
 	// not timed, or have no probe: see [Watch.Changed].
 	Limit float64
 	Cost  Cost // what a hit takes
-	// Follow: calls of children that the process has from Open on, and of theirs, are counted, too, until they execute other programs.
+	// Follow: calls of children that the process has from Open on, and of theirs, are counted, too, and of the programs that they execute, as far as
+	// these have the same files mapped. By caller or stack, or with stacks, the counting of a process ends when it executes another program: whose
+	// functions are at the addresses is known of the first one alone.
 	Follow bool
 
 	most int // keys, in tests; 0: as many as there can be
+}
+
+// Programs reports whether calls of other programs are counted that processes execute.
+func (s *Spec) Programs() bool { return s.scope() == perfevent.Programs }
+
+func (s *Spec) scope() perfevent.Scope {
+	switch {
+	case !s.Follow:
+		return perfevent.Alone
+	case s.Stack || s.By.Stack() || s.By != nil && s.By.kind == byCaller:
+		return perfevent.Children
+	}
+	return perfevent.Programs
 }
 
 // Arguments reports whether arguments have to be where they are known, at the place of the entry's probe.
@@ -147,7 +162,7 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 	if spec.By.Stack() {
 		spec.Each, spec.Stack = true, true
 	}
-	kernel, err := perfevent.OpenCalls(s.PID, n, s.places(), spec.CallReports, apart, spec.Follow)
+	kernel, err := perfevent.OpenCalls(s.PID, n, s.places(), spec.CallReports, apart, spec.scope())
 	if err != nil {
 		return nil, err
 	}
@@ -269,11 +284,10 @@ func (w *Watch) End() {
 	w.guard.end()
 }
 
-// Over reports whether none of the processes is left that Spec.Follow means. It is to be called several times a second.
+// Over reports whether none of the processes is left whose calls are counted, with Spec.Follow. It is to be called several times a second.
 func (w *Watch) Over() bool { return w.kernel.Over() }
 
-// Left returns how many of the processes that Spec.Follow means have executed other programs, and how many there was no room for: neither's
-// calls are counted.
+// Left returns how many of the processes that Spec.Follow means have executed other programs, and how many there was no room for.
 func (w *Watch) Left() (executed, unfollowed uint64) { return w.kernel.Left() }
 
 // Executed reports whether the process has executed another program since Open. Nothing is counted any more then, unless children are followed.

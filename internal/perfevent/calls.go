@@ -11,6 +11,15 @@ const CallBuckets = 192
 // MostFunctions is how many functions one [Calls] may have.
 const MostFunctions = 1 << 18
 
+// A Scope is whose calls are counted.
+type Scope uint8
+
+const (
+	Alone    Scope = iota // those of the process until it executes another program
+	Children              // also those of its children and theirs, until each executes another program
+	Programs              // also those of the programs that they execute, as far as they are in the same files
+)
+
 // CallStats are the calls of one function.
 type CallStats struct {
 	Calls    uint64 // that have begun

@@ -35,9 +35,8 @@ type Calls struct {
 const openCalls = 1 << 17
 
 // OpenCalls prepares the counting of a number of functions in process pid. It needs uprobe_multi links (Linux 6.6),
-// or perf events that are uprobes, and Linux 5.12. Calls of children that it has from now on, and of theirs, are counted with follow. Nothing is
-// counted before Switch.
-func OpenCalls(pid, functions, places int, which CallReports, groups CallGroups, follow bool) (*Calls, error) {
+// or perf events that are uprobes, and Linux 5.12. Children are those that it has from now on, and theirs. Nothing is counted before Switch.
+func OpenCalls(pid, functions, places int, which CallReports, groups CallGroups, of Scope) (*Calls, error) {
 	if functions > MostFunctions {
 		return nil, fmt.Errorf("%d functions are more than %d", functions, MostFunctions)
 	}
@@ -51,8 +50,8 @@ func OpenCalls(pid, functions, places int, which CallReports, groups CallGroups,
 			most: min(groups.Most, MostGroups), sum: groups.Sum, detailed: which.detailed()},
 	}
 	err := c.start(places)
-	if err == nil && follow {
-		c.family, err = openFamily(pid)
+	if err == nil && of != Alone {
+		c.family, err = openFamily(pid, of)
 		c.maps.family, c.reports.family = c.family, true
 	}
 	if err == nil {

@@ -19,7 +19,7 @@ const (
 // MeasureCalls measures what a hit costs on this machine, by probes in a function of this process that is called some hundred times. It takes
 // some 30 ms. which says what the programs do, as for [OpenCalls]. offset returns where an address of ours is in the file of the program.
 func MeasureCalls(which CallReports, offset func(addr uint64) (uint64, error)) (cost CallCost, err error) {
-	c, err := OpenCalls(os.Getpid(), 1, 2, which, CallGroups{}, false)
+	c, err := OpenCalls(os.Getpid(), 1, 2, which, CallGroups{}, Alone)
 	if err != nil {
 		return cost, err
 	}

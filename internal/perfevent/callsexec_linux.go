@@ -19,7 +19,7 @@ func (c *Calls) watchExec() error {
 	}
 	code := execProgram(c.pid, c.maps.words, ours)
 	if c.family != nil {
-		code = c.family.leaveProgram(c.maps.words)
+		code = c.family.execProgram(c.maps.words)
 	}
 	if c.exec[0], err = loadProgram(code, unix.BPF_PROG_TYPE_RAW_TRACEPOINT, 0, 0); err != nil {
 		return os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)

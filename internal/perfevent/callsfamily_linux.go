@@ -14,12 +14,14 @@ import (
 // The kernel plants no probe of a link in a child of the link's process. So the links of a family are for all processes, and their
 // programs end in those that are not of it. A follower puts children into the table of the family before their first instruction.
 //
-// A process that executes another program leaves the family: the places and the addresses are those of the first program.
+// A process of the family may execute another program. It stays if places of files are all that is asked for, and then calls of the same files are
+// counted, as of the C library. If addresses have to be explained it leaves: they are known of the first program alone.
 
 // A family is the process whose calls are counted, the children that it has from then on, and theirs. The methods of nil, which write programs, add nothing
 // to them.
 type family struct {
 	filter
+	execs int // when a process, by its number and when it was made, has executed its present program; -1: who does so leaves
 	ended int // processes since open calls of such were last forgotten
 }
 
@@ -32,21 +34,27 @@ var (
 // forgetAfter is how many processes may have ended before their open calls are forgotten. They take room in the table.
 const forgetAfter = 1 << 10
 
-func openFamily(pid int) (*family, error) {
+func openFamily(pid int, of Scope) (*family, error) {
 	if how, err := mechanismOf(); err != nil {
 		return nil, err
 	} else if how != probeLinks {
 		return nil, errNoFamily
 	}
-	f := &family{filter: filter{program: -1, table: -1}}
-	if err := f.open(pid); err != nil {
+	f := &family{filter: filter{program: -1, table: -1}, execs: -1}
+	if err := f.open(pid, of); err != nil {
 		f.close()
 		return nil, err
 	}
 	return f, nil
 }
 
-func (f *family) open(pid int) (err error) {
+func (f *family) close() {
+	f.filter.close()
+	closeAll(f.execs)
+	f.execs = -1
+}
+
+func (f *family) open(pid int, of Scope) (err error) {
 	if f.ours, err = namespaceOf("self"); err != nil {
 		return err
 	}
@@ -56,21 +64,65 @@ func (f *family) open(pid int) (err error) {
 	if f.table, err = newMap(unix.BPF_MAP_TYPE_HASH, 8, maxWanted, 0); err != nil {
 		return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
 	}
+	if of == Programs {
+		if f.execs, err = newTable(kinSize, 8, maxWanted, 0); err != nil {
+			return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
+		}
+	}
 	if f.follower, err = newFollower(f.table, f.ours); err != nil {
 		return err
 	}
 	return f.want(pid)
 }
 
-// leaveProgram makes the program for sched_process_exec. It takes the process out of the family, and counts it.
-func (f *family) leaveProgram(words int) []instruction {
-	p := append(keyNumber(ofProcess, f.ours), onTable(helperMapDelete, f.table)...)
-	p = append(p, instruction{op: bpfJumpNe, dst: 0, off: toOut})
-	return finish(append(p, count(words, wordExec)...))
+// kinSize is the size of the key of execs: the number of a process, and when it was made.
+const kinSize = 16
+
+// Offsets of the variables of execProgram.
+const (
+	execKin  = -32
+	execTime = -40
+)
+
+// execProgram makes the program for sched_process_exec. It counts the process. If that stays it notes the time, else, or if there is no room, it takes
+// it out of the family.
+func (f *family) execProgram(words int) []instruction {
+	p := keyNumber(ofProcess, f.ours)
+	leave := onTable(helperMapDelete, f.table)
+	if f.execs < 0 {
+		p = append(append(p, leave...), instruction{op: bpfJumpNe, dst: 0, off: toOut})
+		return finish(append(p, count(words, wordExec)...))
+	}
+	p = append(append(p, find(f.table)...), []instruction{
+		{op: bpfJumpEq, dst: 0, off: toOut},
+		{op: bpfLoadDW, dst: 1, src: 0},
+		{op: bpfStoreDW, dst: 10, src: 1, off: execKin + 8},
+		{op: bpfLoadW, dst: 1, src: 10, off: varKey},
+		{op: bpfStoreDW, dst: 10, src: 1, off: execKin},
+		{op: bpfCall, imm: helperTime},
+		{op: bpfStoreDW, dst: 10, src: 0, off: execTime},
+	}...)
+	p = append(p, count(words, wordExec)...)
+	p = append(append(p, onKin(helperMapUpdate, f.execs, execKin, []instruction{
+		{op: bpfMovReg, dst: 3, src: 10},
+		{op: bpfAddImm, dst: 3, imm: execTime},
+		{op: bpfMovImm, dst: 4},
+	}...)...), instruction{op: bpfJumpEq, dst: 0, off: toOut})
+	return finish(append(append(p, leave...), count(f.follower.fds[0], wordNoRoom)...))
 }
 
-// ifKin ends the program in a process that is not of the family. Otherwise varKey has the number of the process, and callSince when it
-// was made.
+// onKin calls a helper with a table whose key is at an offset from the frame pointer, after instructions for further arguments.
+func onKin(helper int32, table int, key int32, more ...instruction) []instruction {
+	return append(more, []instruction{
+		{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(table)}, {},
+		{op: bpfMovReg, dst: 2, src: 10},
+		{op: bpfAddImm, dst: 2, imm: key},
+		{op: bpfCall, imm: helper},
+	}...)
+}
+
+// ifKin ends the program in a process that is not of the family. Otherwise varKey has the number of the process, and callSince when its program was
+// executed, or when it was made.
 func (f *family) ifKin(a *assembly) {
 	if f == nil {
 		return
@@ -81,6 +133,18 @@ func (f *family) ifKin(a *assembly) {
 	a.add(
 		instruction{op: bpfLoadDW, dst: 1, src: 0},
 		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callSince})
+	if f.execs < 0 {
+		return
+	}
+	a.add(
+		instruction{op: bpfLoadW, dst: 1, src: 10, off: varKey},
+		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callKin})
+	a.add(onKin(helperMapLookup, f.execs, int32(callKin))...)
+	a.jump(instruction{op: bpfJumpEq, dst: 0}, "first program")
+	a.add(
+		instruction{op: bpfLoadDW, dst: 1, src: 0},
+		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callSince})
+	a.mark("first program")
 }
 
 // keyProcess puts the number of the process into the upper half of the first word of callKey, where processes of a family differ.
@@ -92,8 +156,8 @@ func (f *family) keyProcess(a *assembly) {
 	}
 }
 
-// ifBorn goes on at a label if a call that is open has begun before the process was made, in another one with its number. Register 1 has
-// when it began.
+// ifBorn goes on at a label if a call that is open has begun before the process was made, in another one with its number, or before it executed its
+// present program. Register 1 has when it began.
 func (f *family) ifBorn(a *assembly, label string) {
 	if f == nil {
 		return
@@ -116,7 +180,7 @@ func (r *reports) thread(a *assembly) {
 	}
 }
 
-// Over reports whether all processes of a family have ended or execute other programs. It is to be called several times a second, since it also
+// Over reports whether all processes of a family have ended, or left. It is to be called several times a second, since it also
 // forgets calls of processes that have ended.
 func (c *Calls) Over() bool {
 	f := c.family
@@ -126,6 +190,7 @@ func (c *Calls) Over() bool {
 	f.follower.each(func(e *End) {
 		if e.Last {
 			f.ended++
+			f.forgetExec(e)
 		}
 	})
 	if f.ended >= forgetAfter {
@@ -134,6 +199,14 @@ func (c *Calls) Over() bool {
 	}
 	var none uint32
 	return f.element(unix.BPF_MAP_GET_NEXT_KEY, f.table, nil, unsafe.Pointer(&none)) == unix.ENOENT
+}
+
+// forgetExec forgets that a process which has ended has executed a program.
+func (f *family) forgetExec(e *End) {
+	if f.execs >= 0 {
+		key := [2]uint64{uint64(e.PID), uint64(e.Start)}
+		f.element(unix.BPF_MAP_DELETE_ELEM, f.execs, unsafe.Pointer(&key), nil)
+	}
 }
 
 // Left returns how many processes of a family have executed other programs, and how many children were not followed because

@@ -21,7 +21,8 @@ const (
 	callText   = callLoaded - 72     // text for one
 	callTag    = callText - 8*(1+keyWords)
 	callTerms  = callTag - 8*MostTerms // intermediate results of an Expression
-	callSince  = callTerms - 8         // when the process was made, in a family
+	callSince  = callTerms - 8         // in a family: when the process was made, or has executed its program
+	callKin    = callSince - 8         // its number: with callSince, as long as that is when it was made, its key
 )
 
 // openWords is the number of words that are kept of a call that has not ended, where calls are told apart or a number is summed.

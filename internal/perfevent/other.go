@@ -75,7 +75,7 @@ func (t *Tasks) One(int) (*TaskRecord, error)                           { return
 func OpenPeeker() (*Peeker, error)                                      { return nil, errors.ErrUnsupported }
 func (p *Peeker) Peek(int, int, uint64) *Peeked                         { return nil }
 func (p *Peeker) Close() error                                          { return nil }
-func OpenCalls(int, int, int, CallReports, CallGroups, bool) (*Calls, error) {
+func OpenCalls(int, int, int, CallReports, CallGroups, Scope) (*Calls, error) {
 	return nil, ErrNoUprobes
 }
 func (c *Calls) Attach(string, bool, []CallPlace) map[int]error { return nil }

@@ -1,6 +1,6 @@
 /*
  * brood CHILDREN CALLS: work is called CALLS times by each of CHILDREN processes, by a child of each, and by this process. branch is called once for each
- * child, which returns from it, too. Every eighth child then executes this program, which calls work as often again, and those calls are not of the brood.
+ * child, which returns from it, too. Every eighth child then executes this program, which calls work as often again, and is not of the brood.
  * Every fifth child is killed inside work. It prints how many processes of the brood there were, and how many of them were killed.
  *
  * brood nest CHILDREN CALLS: outer is called CALLS times by each of CHILDREN processes at the same time, and calls within, which takes another time in each.
