@@ -101,6 +101,8 @@ func unnamedHint(u *profile.Unnamed, all int64) string {
 		return "the functions of the interpreter are shown: with 'python3 -X perf' (3.12 or later) or PYTHONPERFSUPPORT=1 those of the program are, too"
 	case share(u.Unnamed) < unnamedShare:
 		return ""
+	case u.Object != "":
+		return fmt.Sprintf("%s, most of them in %s: install its debug symbols (or set DEBUGINFOD_URLS), or have it built without -s", unnamed, profile.Clean(path.Base(u.Object)))
 	case is("java"):
 		return fmt.Sprintf("%s: 'jcmd %d Compiler.perfmap' writes the names of compiled methods (JDK 17 or later), then sample again", unnamed, u.PID)
 	case is("node", "nodejs", "deno", "bun", "chrome", "electron"):
@@ -109,10 +111,12 @@ func unnamedHint(u *profile.Unnamed, all int64) string {
 		return unnamed + ": 'php -d opcache.jit_debug=0x10' writes the names of compiled functions"
 	case is("dotnet"):
 		return unnamed + ": DOTNET_PerfMapEnabled=1 writes the names of compiled methods"
-	case u.Object == "":
-		return fmt.Sprintf("%s, in memory that is in no file: if a compiler at run time made them, have it write /tmp/perf-%d.map", unnamed, u.PID)
+	case is("ruby"):
+		return unnamed + ": 'ruby --yjit-perf=map' writes the names of compiled methods (Ruby 3.3 or later)"
+	case is("beam"):
+		return unnamed + ": 'erl +JPperf true' writes the names of compiled functions (OTP 25 or later)"
 	}
-	return fmt.Sprintf("%s, most of them in %s: install its debug symbols (or set DEBUGINFOD_URLS), or have it built without -s", unnamed, profile.Clean(path.Base(u.Object)))
+	return fmt.Sprintf("%s, most of them in memory that is in no file: if a compiler at run time made them, have it write /tmp/perf-%d.map", unnamed, u.PID)
 }
 
 // tellHints prints the hints.
