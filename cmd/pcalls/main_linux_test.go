@@ -45,7 +45,7 @@ func command(t testing.TB) string {
 }
 
 func TestScripts(t *testing.T) {
-	uprobe.Need(t)
+	uprobe.NeedCalls(t)
 	path := command(t)
 	program, lines := ptest.BuildC(t, "testdata/known.c"), ptest.BuildC(t, "testdata/lines.c", "-O2")
 	testscript.Run(t, testscript.Params{
@@ -89,7 +89,7 @@ func TestHelp(t *testing.T) {
 
 // TestRunning: a process that runs is counted until the time is over, and is unharmed. The times are those of the calls.
 func TestRunning(t *testing.T) {
-	uprobe.Need(t)
+	uprobe.NeedCalls(t)
 	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
 	target.Ready()
 	var out, errs strings.Builder
@@ -114,7 +114,7 @@ func TestRunning(t *testing.T) {
 
 // TestSlower: each call that takes as long is printed once, and no other.
 func TestSlower(t *testing.T) {
-	uprobe.Need(t)
+	uprobe.NeedCalls(t)
 	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
 	target.Ready()
 	for slower, all := range map[string]bool{"1ms": true, "1h": false} {
@@ -156,7 +156,7 @@ func TestSlower(t *testing.T) {
 // TestKilledWhileCounting: a target does its work, with its own text, when pcalls is killed at any moment. Signal handlers, threads
 // that end in calls, objects that are unloaded and children go on meanwhile.
 func TestKilledWhileCounting(t *testing.T) {
-	uprobe.Need(t)
+	uprobe.NeedCalls(t)
 	path := command(t)
 	library := ptest.BuildC(t, "../../internal/calls/testdata/loaded.c", "-shared", "-fPIC")
 	target := ptest.Start(t, ptest.BuildC(t, "../../internal/calls/testdata/hazards.cc"), library)
@@ -179,7 +179,7 @@ func TestKilledWhileCounting(t *testing.T) {
 
 // TestSignalEnds: the first signal ends the counting, and the result is printed.
 func TestSignalEnds(t *testing.T) {
-	uprobe.Need(t)
+	uprobe.NeedCalls(t)
 	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
 	target.Ready()
 	tool := ptest.Start(t, command(t), "--json", "-p", strconv.Itoa(target.PID), "a.out`naps")

@@ -69,7 +69,7 @@ func ofProfile(t *testing.T, file string) (*profile.Profile, map[string]countedC
 
 // TestProfileIsTable: a profile has the calls, times and sums of the table, those included that have not ended, and pprof reads it.
 func TestProfileIsTable(t *testing.T) {
-	uprobe.Need(t)
+	uprobe.NeedCalls(t)
 	target := ptest.Start(t, ptest.BuildC(t, "testdata/known.c", "-g"), "forever")
 	target.Ready()
 	file := filepath.Join(t.TempDir(), "calls.pb.gz")

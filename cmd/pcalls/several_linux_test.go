@@ -16,7 +16,7 @@ import (
 
 // TestSeveral: the calls of several processes are one row, or a row for each process. One of them that is not there is an error, and the others are counted.
 func TestSeveral(t *testing.T) {
-	uprobe.Need(t)
+	uprobe.NeedCalls(t)
 	program := ptest.BuildC(t, "testdata/known.c")
 	a, b := ptest.Start(t, program, "forever"), ptest.Start(t, program, "forever")
 	a.Ready()

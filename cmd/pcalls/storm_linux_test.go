@@ -14,7 +14,7 @@ import (
 // TestStorms: a program whose calls are counted, its own and those of the C library that make threads and processes, prints what
 // it prints alone, and ends in the same way.
 func TestStorms(t *testing.T) {
-	uprobe.Need(t)
+	uprobe.NeedCalls(t)
 	tool := command(t)
 	storms := ptest.Storms
 	if !ptest.Torture() {

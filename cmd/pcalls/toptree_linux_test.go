@@ -12,7 +12,7 @@ import (
 
 // TestTopTree: --top --tree prints trees. That each has the calls of its second is what TestTreeSeries of internal/calls is about.
 func TestTopTree(t *testing.T) {
-	uprobe.Need(t)
+	uprobe.NeedCalls(t)
 	g := ptest.Start(t, ptest.BuildC(t, "testdata/known.c"), "forever")
 	g.Ready()
 	var out, said strings.Builder

@@ -9,7 +9,7 @@ import (
 
 // TestMeasureCost: what a hit costs is more than nothing, and a step costs more than an emulated instruction. Our own text is as before.
 func TestMeasureCost(t *testing.T) {
-	uprobe.Need(t)
+	uprobe.NeedCalls(t)
 	for _, which := range []CallReports{{}, {Each: true, Values: true}} {
 		from := time.Now()
 		cost, err := MeasureCost(which)

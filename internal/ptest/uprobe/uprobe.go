@@ -31,6 +31,20 @@ func Need(t testing.TB) {
 	}
 }
 
+// NeedCalls is Need, and skips a test where the kernel has no counting of calls (before Linux 5.12).
+func NeedCalls(t testing.TB) {
+	t.Helper()
+	Need(t)
+	c, err := perfevent.OpenCalls(os.Getpid(), 1, 1, perfevent.CallReports{}, perfevent.CallGroups{}, perfevent.Alone)
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, perfevent.ErrNoFetch) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+}
+
 // NeedLinks is Need, and skips a test where uprobes are no links: before Linux 6.6 a set of probes cannot be exchanged for another, and
 // children cannot be followed.
 func NeedLinks(t testing.TB) {
