@@ -40,7 +40,7 @@ const (
 	// CallsOfProcess counts in the process until it executes another program.
 	CallsOfProcess CallScope = iota
 	// CallsOfChildren also counts in the children that it has from Calls on, and in theirs, and in programs that any of them executes, as far as those
-	// have the same files mapped. With Where, and by caller or stack, counting ends in a process that executes another program: whose functions are at
+	// have the same files mapped. With Args or Where, and by caller or stack, counting ends in a process that executes another program: whose functions are at
 	// the addresses is known of the first one alone. The probes are in all processes that have the files mapped, and take time there, too. It takes
 	// Linux 6.6, and the first PID namespace.
 	CallsOfChildren

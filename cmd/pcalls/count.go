@@ -190,11 +190,11 @@ func (s *session) tellAllOften(after string) error {
 // tellExec says that a process executes another program.
 func (s *session) tellExec(p *part) {
 	if executed, unfollowed := p.watch.Left(); executed > 0 || unfollowed > 0 {
-		switch spec := s.spec(); {
-		case executed > 0 && spec.Programs():
+		switch {
+		case executed > 0 && p.watch.Programs():
 			s.say("%s executed other programs, of which calls of the same files are counted", counted(executed, "process has", "processes have"))
 		case executed > 0:
-			s.say("%s executed other programs, whose calls are not counted: where they come from is known of the first one alone",
+			s.say("%s executed other programs, whose calls are not counted: what is at the addresses is known of the first one alone",
 				counted(executed, "process has", "processes have"))
 		}
 		if unfollowed > 0 {

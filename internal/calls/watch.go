@@ -97,6 +97,7 @@ type Watch struct {
 	spec     Spec
 	numbered []*Target // by their numbers in the kernel's table
 	texts    []probedText
+	scope    perfevent.Scope
 	guard    guard
 	stacks   *stacks // nil until the first
 	groups   groups
@@ -116,22 +117,25 @@ type Spec struct {
 	Limit float64
 	Cost  Cost // what a hit takes
 	// Follow: calls of children that the process has from Open on, and of theirs, are counted, too, and of the programs that they execute, as far as
-	// these have the same files mapped. By caller or stack, or with stacks, the counting of a process ends when it executes another program: whose
-	// functions are at the addresses is known of the first one alone.
+	// these have the same files mapped. With values or stacks, by caller, stack or a value of a Go interface, the counting of a process ends when it
+	// executes another program: what is at the addresses is known of the first one alone.
 	Follow bool
 
 	most int // keys, in tests; 0: as many as there can be
 }
 
-// Programs reports whether calls of other programs are counted that processes execute.
-func (s *Spec) Programs() bool { return s.scope() == perfevent.Programs }
-
-func (s *Spec) scope() perfevent.Scope {
+// scope returns whose calls are counted, with the keys of targets.
+func (s *Spec) scope(targets []Target) perfevent.Scope {
 	switch {
 	case !s.Follow:
 		return perfevent.Alone
-	case s.Stack || s.By.Stack() || s.By != nil && s.By.kind == byCaller:
+	case s.Values || s.Stack || s.By != nil && s.By.kind == byCaller:
 		return perfevent.Children
+	}
+	for i := range targets {
+		if by := targets[i].by; by != nil && by.typ != nil && by.typ.Kind == elfsym.GoInterface {
+			return perfevent.Children
+		}
 	}
 	return perfevent.Programs
 }
@@ -162,14 +166,15 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 	if spec.By.Stack() {
 		spec.Each, spec.Stack = true, true
 	}
-	kernel, err := perfevent.OpenCalls(s.PID, n, s.places(), spec.CallReports, apart, spec.scope())
+	of := spec.scope(s.Targets)
+	kernel, err := perfevent.OpenCalls(s.PID, n, s.places(), spec.CallReports, apart, of)
 	if err != nil {
 		return nil, err
 	}
 	if !kernel.Exchanges() {
 		spec.Limit = 0
 	}
-	w := &Watch{Selection: s, kernel: kernel, spec: spec}
+	w := &Watch{Selection: s, kernel: kernel, spec: spec, scope: of}
 	for i := range s.Targets {
 		if s.Targets[i].number >= 0 {
 			w.numbered = append(w.numbered, &s.Targets[i])
@@ -249,6 +254,9 @@ var (
 	errChanged = errors.New("its text in memory differs from that of its file")
 	errMapped  = errors.New("its text is not mapped from a file, or can be written")
 )
+
+// Programs reports whether, with Spec.Follow, calls of other programs are counted that processes execute.
+func (w *Watch) Programs() bool { return w.scope == perfevent.Programs }
 
 // Limited reports whether there is a limit to what the probes may take. There is none where the kernel has no uprobe_multi links (Linux 6.6):
 // their probes cannot be lifted while others count.
