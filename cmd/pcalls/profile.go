@@ -29,7 +29,7 @@ func profileOf(w *calls.Watch, groups []calls.Group) (*profile.Profile, error) {
 		functions[g.Target] = true
 		levels = append(levels[:0], profile.Addr{PC: g.Entry()})
 		for _, f := range g.Stack[min(1, len(g.Stack)):] {
-			levels = append(levels, profile.Addr{PC: f.PC, Kind: kindOf(&f)})
+			levels = append(levels, profile.Addr{PC: f.PC, Kind: profile.KindOf(f.Return, f.Signal)})
 		}
 		if g.Rest != calls.None {
 			levels = append(levels, p.Note("["+string(g.Rest)+"]"))
@@ -46,17 +46,6 @@ func profileOf(w *calls.Watch, groups []calls.Group) (*profile.Profile, error) {
 	space.ResolveAll()
 	p.Called.Functions, p.Called.Nested = len(functions), names.nested
 	return p, nil
-}
-
-// kindOf says what the program counter of a level is.
-func kindOf(f *calls.StackPC) profile.Kind {
-	switch {
-	case f.Return:
-		return profile.Return
-	case f.Signal:
-		return profile.Trampoline
-	}
-	return profile.Exact
 }
 
 // called knows the functions of a process. Those that are counted have the names that they have there.

@@ -14,6 +14,17 @@ const (
 	note
 )
 
+// KindOf says what the program counter of a frame is, which may be a return address, or where a signal handler returns to.
+func KindOf(isReturn, isSignal bool) Kind {
+	switch {
+	case isReturn:
+		return Return
+	case isSignal:
+		return Trampoline
+	}
+	return Exact
+}
+
 // Addr is one raw level of a stack.
 type Addr struct {
 	PC   uint64

@@ -71,7 +71,7 @@ func countRound(p *profile.Profile, space *profile.Space, pid int, r *gotime.Rou
 		}
 		levels = append(levels[:0], p.Note("["+sight.State+"]"))
 		for _, f := range sight.Frames {
-			levels = append(levels, profile.Addr{PC: f.PC, Kind: kindOf(f)})
+			levels = append(levels, profile.Addr{PC: f.PC, Kind: profile.KindOf(f.Return, f.Signal)})
 		}
 		var labels []string
 		if sight.ID != 0 {

@@ -193,20 +193,9 @@ func (n *native) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.
 	n.frames = frames
 	s.Strayed, s.Beyond = n.unwinder.Counts().Strays != strays, n.unwinder.Beyond()
 	for _, f := range frames {
-		dst = append(dst, profile.Addr{PC: f.PC, Kind: kindOf(f)})
+		dst = append(dst, profile.Addr{PC: f.PC, Kind: profile.KindOf(f.Return, f.Signal)})
 	}
 	return dst, end
-}
-
-// kindOf says what the program counter of a frame is.
-func kindOf(f unwind.Frame) profile.Kind {
-	switch {
-	case f.Return:
-		return profile.Return
-	case f.Signal:
-		return profile.Trampoline
-	}
-	return profile.Exact
 }
 
 // howOf says how a level is looked up.

@@ -90,7 +90,7 @@ func (u *kinUnwinder) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, un
 	frames, end := u.unwinder.Unwind(&s.Regs, unwind.Stack{Base: s.Base, Data: s.Stack, Chain: s.Chain}, u.frames[:0])
 	u.frames, s.Strayed = frames, false
 	for _, f := range frames {
-		dst = append(dst, u.place(u.kin, profile.Addr{PC: f.PC, Kind: kindOf(f)}))
+		dst = append(dst, u.place(u.kin, profile.Addr{PC: f.PC, Kind: profile.KindOf(f.Return, f.Signal)}))
 	}
 	return dst, end
 }
