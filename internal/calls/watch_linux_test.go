@@ -113,8 +113,8 @@ func (w *watched) work(rounds int) truth {
 	return all
 }
 
-// holds compares what was counted since the truth was old with the target's counts.
-func (w *watched) holds(old, now truth) {
+// holds compares what was counted since the truth was old with the target's counts, and says how much that is.
+func (w *watched) holds(old, now truth) (found string) {
 	w.t.Helper()
 	seen := 0
 	var counted, timed, made uint64
@@ -148,7 +148,7 @@ func (w *watched) holds(old, now truth) {
 	if seen != len(now) {
 		w.t.Errorf("%d of %d functions have probes", seen, len(now))
 	}
-	w.t.Logf("fact: calls (%s): %d of %d counted, %d timed", w.t.Name(), counted, made, timed)
+	return fmt.Sprintf("%d of %d counted, %d timed", counted, made, timed)
 }
 
 // lives has the target end by itself.
@@ -169,7 +169,8 @@ func TestEndings(t *testing.T) {
 			now := w.work(ptest.Rounds(32, 64, 20_000)) // multiples of 16, after which no coroutine is in a call
 			w.End()
 			w.work(16)
-			w.holds(old, now)
+			found := w.holds(old, now)
+			t.Logf("fact: calls of C++ (%s), exceptions and coroutines: %s", o, found)
 			if err := w.Close(); err != nil {
 				t.Error(err)
 			}
@@ -186,7 +187,8 @@ func TestGoEndings(t *testing.T) {
 	w.Begin()
 	now := w.work(ptest.Rounds(5, 10, 5000))
 	w.End()
-	w.holds(old, now)
+	found := w.holds(old, now)
+	t.Logf("fact: calls of Go, panics and moved stacks: %s", found)
 	w.work(10)
 	w.lives()
 }
