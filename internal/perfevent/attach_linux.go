@@ -118,7 +118,7 @@ func (p *probeProgram) load(cookie uint64) (int, error) {
 		instruction{op: bpfLoadW, dst: 1, src: 10, off: varKey},
 		instruction{op: bpfJumpNe, dst: 1, imm: int32(p.pid), off: toOut},
 		instruction{op: bpfLoad64, dst: 0, imm: int32(cookie)}, instruction{imm: int32(cookie >> 32)})
-	return loadProgram(p.code(start), unix.BPF_PROG_TYPE_KPROBE, 0, 0)
+	return loadUprobe(p.code(start), 0)
 }
 
 // attach makes a probe at an offset of a file, and returns its descriptor.

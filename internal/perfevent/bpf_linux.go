@@ -52,6 +52,7 @@ const (
 	helperMapDelete        = 3
 	helperRingOutput       = 130
 	helperSendSignalThread = 117
+	helperTailCall         = 12
 	helperPIDTGID          = 14
 	helperCurrentComm      = 16
 	helperNSPIDTGID        = 120
@@ -169,7 +170,25 @@ var license = []byte("Dual BSD/GPL\x00")
 
 // loadProbe loads a program for uprobe_multi links.
 func loadProbe(program []instruction) (int, error) {
-	return loadProgram(program, unix.BPF_PROG_TYPE_KPROBE, unix.BPF_TRACE_UPROBE_MULTI, 0)
+	return loadUprobe(program, unix.BPF_TRACE_UPROBE_MULTI)
+}
+
+// loadUprobe loads a program for uprobes. From Linux 6.13 on the variables of one with more than 64 bytes of them are in memory of the processor
+// (bpf_enable_priv_stack in kernel/bpf/verifier.c), but unlike other programs it may be preempted, and run for another thread meanwhile: both then have
+// the same variables. A program with a tail call has them on the thread's stack. This one is never made.
+func loadUprobe(program []instruction, expected uint32) (int, error) {
+	table, err := newMap(unix.BPF_MAP_TYPE_PROG_ARRAY, 4, 1, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(table)
+	return loadProgram(append([]instruction{
+		{op: bpfMovImm, dst: 0},
+		{op: bpfJumpEq, dst: 0, off: 4},
+		{op: bpfLoad64, dst: 2, src: unix.BPF_PSEUDO_MAP_FD, imm: int32(table)}, {},
+		{op: bpfMovImm, dst: 3},
+		{op: bpfCall, imm: helperTailCall},
+	}, program...), unix.BPF_PROG_TYPE_KPROBE, expected, 0)
 }
 
 // loadProgram loads a program of type kind. expected is the kind of its links, where the type has kinds. function is the

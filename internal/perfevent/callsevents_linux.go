@@ -71,7 +71,7 @@ func (s *callStart) close() {
 
 // loadEvent loads a program for perf events.
 func loadEvent(code []instruction) (int, error) {
-	return loadProgram(code, unix.BPF_PROG_TYPE_KPROBE, 0, 0)
+	return loadUprobe(code, 0)
 }
 
 // begin leaves the context in register 6, and the cookie of the place in register 7. The program of a perf event also runs in children of
