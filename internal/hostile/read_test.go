@@ -108,7 +108,8 @@ func FuzzRead(f *testing.F) {
 			case 0:
 				b[at] = byte(random.Uint32())
 			case 1: // one part over another
-				copy(b[at:], b[random.IntN(len(b)):][:min(64, len(b)-at)/2])
+				from := random.IntN(len(b))
+				copy(b[at:], b[from:min(from+32, len(b))])
 			case 2: // an offset, count or size that is at an edge
 				edges := []uint64{0, 1, 0x7f, 0xff, 0xffff, 0x7fffffff, 0xffffffff, 1 << 40, 1<<63 - 1, 1 << 63, 1<<64 - 1, text, uint64(len(b)), uint64(at)}
 				v := edges[random.IntN(len(edges))]
