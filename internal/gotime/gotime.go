@@ -92,8 +92,7 @@ func (s *Sampler) run(ctx context.Context, least time.Duration, p Program) {
 			slot.begin = time.Now()
 			continue
 		}
-		began := time.Now()
-		round, err := t.round(ctx, slot.length) // its own time is without Find, which takes longer when it is called first
+		round, err := t.round(ctx, slot.length)
 		if ctx.Err() != nil {
 			return
 		}
@@ -102,7 +101,11 @@ func (s *Sampler) run(ctx context.Context, least time.Duration, p Program) {
 		case errors.Is(err, ErrOver):
 			return
 		case err != nil:
-			slot = slot.next(max(wait, share*time.Since(began)))
+			length := wait
+			if round != nil {
+				length = max(wait, pace.slot(round.Took, least))
+			}
+			slot = slot.next(length)
 			wait = min(2*wait, longestWait)
 		default:
 			s.hold(round)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,16 +15,19 @@ import (
 
 // fake is a program with three goroutines and one of the runtime's.
 type fake struct {
-	missing  int // times that it is not found
+	missing  int           // times that it is not found
+	finding  time.Duration // what finding takes
 	why      error
 	readings int
 	err      error // of the reading after
 	after    int
+	reading  func() // called by each
 }
 
 var stack = &goroutines.Stack{Frames: []unwind.Frame{{PC: 1}, {PC: 2}, {PC: 3}}}
 
 func (f *fake) Find() error {
+	time.Sleep(f.finding)
 	if f.missing--; f.missing >= 0 {
 		return f.why
 	}
@@ -31,6 +35,9 @@ func (f *fake) Find() error {
 }
 
 func (f *fake) Read(_ context.Context, each func(*goroutines.G)) (unread int, err error) {
+	if f.reading != nil {
+		f.reading()
+	}
 	if f.readings++; f.readings > f.after {
 		return 0, f.err
 	}
@@ -80,21 +87,39 @@ func TestEnd(t *testing.T) {
 // TestFailures: after a reading that fails, for whatever reason, there are others, and as long as there is none the error says why.
 func TestFailures(t *testing.T) {
 	for _, why := range []error{goroutines.ErrEarly, goroutines.ErrNone, goroutines.ErrVersion, errors.New("its pages do not come")} {
-		f := &fake{missing: 3, why: why, after: 2, err: why}
-		s := Start(time.Millisecond, false, f)
-		var seen []error
-		rounds := 0
-		for rounds < 2 || s.Err() == nil {
-			if err := s.Err(); len(seen) == 0 || seen[len(seen)-1] != err {
-				seen = append(seen, err)
+		var s atomic.Pointer[Sampler]
+		var seen []error // at the beginning of each reading
+		look := func() {
+			if s := s.Load(); s != nil {
+				seen = append(seen, s.Err())
 			}
-			rounds += len(s.Take())
-			time.Sleep(time.Millisecond)
 		}
-		if !slices.Equal(seen, []error{nil, why, nil}) || rounds != 2 || s.Err() != why {
-			t.Errorf("%v: %v, %d rounds, %v", why, seen, rounds, s.Err())
+		f := &fake{missing: 3, why: why, after: 2, err: fmt.Errorf("%w: gone", ErrOver), reading: look}
+		s.Store(Start(time.Millisecond, false, f))
+		<-s.Load().done
+		if !slices.Equal(seen, []error{why, nil, nil}) || len(s.Load().Take()) != 2 {
+			t.Errorf("%v: %v", why, seen)
 		}
-		s.Close() // while it waits
+	}
+	f := &fake{missing: 1 << 30, why: goroutines.ErrEarly}
+	s := Start(time.Millisecond, false, f)
+	s.Close() // while it waits
+	if s.Take() != nil {
+		t.Error("rounds of nothing")
+	}
+}
+
+// TestSlowFinding: that it takes long to read a file's symbols, before the program has a goroutine, does not put off the next look.
+func TestSlowFinding(t *testing.T) {
+	f := &fake{missing: 3, why: goroutines.ErrEarly, finding: 50 * time.Millisecond, after: 1, err: ErrOver}
+	began := time.Now()
+	s := Start(time.Millisecond, false, f)
+	defer s.Close()
+	for len(s.Take()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the first round came after %v", took)
 	}
 }
 

@@ -47,7 +47,8 @@ type same struct {
 	id     uint64 // if each is to be told from the others
 }
 
-// round takes a round that stands for some time.
+// round takes a round that stands for some time. It is nil if nothing was found to be read. What it took is without the finding, which takes longer when
+// it is done first.
 func (t *taker) round(ctx context.Context, length time.Duration) (*Round, error) {
 	if err := t.program.Find(); err != nil {
 		return nil, err
