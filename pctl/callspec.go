@@ -11,7 +11,8 @@ import (
 // CallSpec says which calls a Calls counts, and what it tells of them.
 type CallSpec struct {
 	// Functions are patterns as pcalls takes them (doc/pcalls.md): [OBJECT`]PATTERN[(CONDITION)], as "libc`write" or
-	// "main.handle(id > 7)". Each must name a function.
+	// "main.handle(id > 7)". Each must name a function. OBJECT may be the path of a file that the process maps later, or that a program has which
+	// it executes.
 	Functions []string
 	// Each has a KindCall for each call, when it ends. Args and Where without Slower do so, too.
 	Each bool

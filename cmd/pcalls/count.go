@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"ptools/internal/calls"
 	"ptools/internal/job"
 )
 
@@ -173,10 +174,11 @@ func allLost(parts []*part) bool {
 	return !slices.ContainsFunc(parts, func(p *part) bool { return p.watch.Lost() == nil })
 }
 
-// tellAllOften is tellOften for all processes. Its error is that of all of them.
+// tellAllOften is tellOften for all processes, and notices what they have loaded. Its error is that of all of them.
 func (s *session) tellAllOften(after string) error {
 	var errs []error
 	s.ofEach(func(p *part) {
+		p.look()
 		if err := s.tellOften(p.watch, after); err != nil {
 			errs = append(errs, err)
 		}
@@ -187,8 +189,14 @@ func (s *session) tellAllOften(after string) error {
 	return errors.Join(errs...)
 }
 
-// tellExec says that a process executes another program.
+// look notices objects that are loaded.
+func (p *part) look() { p.later = append(p.later, p.watch.Look()...) }
+
+// tellExec says that objects were loaded while calls were counted, and that a process executes another program.
 func (s *session) tellExec(p *part) {
+	if p.look(); len(p.later) > 0 {
+		s.say("not counted are functions of what was loaded meanwhile (name it by its path): %s", calls.FirstOf(p.later))
+	}
 	if executed, unfollowed := p.watch.Left(); executed > 0 || unfollowed > 0 {
 		switch {
 		case executed > 0 && p.watch.Programs():

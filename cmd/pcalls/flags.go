@@ -23,7 +23,8 @@ Counts and times calls of functions of a running program, and lets it live.
                             executable that matches, as nginx, /usr/bin/python3*
       --follow              also children that the processes start, and theirs, until all have
                             ended; of programs that they execute what is in the same files, as
-                            the C library. Other processes with these files are slowed, too
+                            the C library, or in an OBJECT that is a path. Other processes
+                            with these files are slowed, too
   -t, --time DURATION       count this long; a bare number is seconds
                             (default: until the target ends or ^C)
   -n, --number N            print at most N functions, or lines with --by
@@ -72,7 +73,7 @@ the symbol table, the demangled name with or without parameters, a C++ name with
 namespaces, a Go name with or without the path of its package. FILE:LINE are the functions
 that have code of a line of source; FILE is the end of its path. OBJECT is a path, a file
 name, a file name up to .so, or a.out, which is the program. Without it all objects are
-searched. Objects that are loaded later are not.
+searched. Those that are loaded later are not, unless OBJECT is their path.
 
 Before calls of a running process are counted, a look of some milliseconds at each function
 tells how often it is called. Functions whose probes would take more than 20% of a
@@ -105,6 +106,7 @@ examples:
   pcalls --args -p 4242 'malloc($1 > 1m)'
   pcalls --slower 10ms --args --where -p 4242 'main.handle'
   pcalls -n 10 '*' -- ./build/prog -x      the whole program
+  pcalls '/usr/lib/libssl.so.3` + "`" + `SSL_*' -- ./prog    it loads that itself
   pcalls --follow -p 4242 exec_simple_query    of postgres: backends to come, too
   pcalls --list -p 4242 'std::string::*'   sets nothing
 `

@@ -16,7 +16,7 @@ import (
 func profileOf(w *calls.Watch, groups []calls.Group) (*profile.Profile, error) {
 	p := profile.New()
 	p.Subject = profile.Calls
-	names := &called{space: w.Space(), functions: w.Probed()}
+	names := &called{watch: w, space: w.Space(), functions: w.Probed()}
 	space := p.Space(w.PID, w.Program(), names)
 	thread := p.Thread(w.PID, 0, "all threads")
 	sums, functions := new(big.Int), map[*calls.Target]bool{}
@@ -50,6 +50,7 @@ func profileOf(w *calls.Watch, groups []calls.Group) (*profile.Profile, error) {
 
 // called knows the functions of a process. Those that are counted have the names that they have there.
 type called struct {
+	watch     *calls.Watch
 	space     *handle.Space
 	functions map[uint64]*calls.Target
 	frames    []calls.Frame
@@ -64,6 +65,9 @@ func (c *called) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, 
 		how, pc = how|handle.Return, pc-1
 	case profile.Trampoline:
 		how |= handle.Trampoline
+	}
+	if f, ok := c.watch.Ahead(a.PC); ok {
+		return append(dst, profile.Frame{Func: f.Func, Raw: f.Raw, File: f.File, Line: f.Line, Object: f.Object}), profile.Mapping{}
 	}
 	if !c.space.Knows(pc) {
 		return dst, profile.Mapping{}

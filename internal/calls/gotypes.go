@@ -22,10 +22,12 @@ const (
 )
 
 // newGoTypes finds the types of a Go program.
-func newGoTypes(file *elfsym.File, bias uint64, memory Memory) *goTypes {
+func newGoTypes(o *object, memory Memory) *goTypes {
 	g := &goTypes{memory: memory, names: map[uint64]string{}}
-	for _, s := range file.ByName("runtime.types") {
-		g.base = s.Addr + bias
+	for _, s := range o.File.ByName("runtime.types") {
+		if !o.ahead { // else it is not known where they will be
+			g.base = s.Addr + o.Bias
+		}
 	}
 	return g
 }

@@ -35,6 +35,11 @@ func (p *Process) search(pattern *Pattern, into func(*elfsym.File)) {
 			into(o.File)
 		}
 	}
+	for _, n := range p.named {
+		if n.path == pattern.object {
+			into(n.file)
+		}
+	}
 }
 
 // A Copy is a function that was inlined into another one, and perhaps into more.

@@ -14,6 +14,7 @@ type NotFound struct {
 	Similar []string // names that may have been meant
 	// Stripped is the file that was to be searched first, if its symbol table is missing.
 	Stripped string
+	File     string // that the pattern names by its path
 }
 
 // NotFound returns why a pattern that Selection.Missed has names nothing.
@@ -24,7 +25,11 @@ func (p *Process) NotFound(pattern *Pattern) *NotFound {
 		e.Object = object
 		return e
 	}
-	e.Similar = p.Similar(pattern)
+	if name, ok := pattern.path(); ok {
+		e.File = name
+	} else {
+		e.Similar = p.Similar(pattern)
+	}
 	if stripped {
 		e.Stripped = file
 	}
@@ -33,9 +38,17 @@ func (p *Process) NotFound(pattern *Pattern) *NotFound {
 
 func (e *NotFound) Error() string {
 	if e.Object != "" {
-		return fmt.Sprintf("process %d has mapped no object named %s", e.PID, e.Object)
+		text := fmt.Sprintf("process %d has mapped no object named %s", e.PID, e.Object)
+		if path.IsAbs(e.Object) {
+			return text + ", and has no such file"
+		}
+		return text + "; one that is loaded later is named by its path"
 	}
-	text := fmt.Sprintf("no function is named %s in what process %d has mapped", e.Pattern, e.PID)
+	in := e.File
+	if in == "" {
+		in = fmt.Sprintf("what process %d has mapped", e.PID)
+	}
+	text := fmt.Sprintf("no function is named %s in %s", e.Pattern, in)
 	if len(e.Similar) > 0 {
 		text += " (similar: " + strings.Join(e.Similar, ", ") + ")"
 	}

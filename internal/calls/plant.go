@@ -21,20 +21,22 @@ type probedText struct {
 func (p *probedText) path() string { return "/proc/self/fd/" + strconv.Itoa(int(p.file.Fd())) }
 
 // prepare finds the places of the probes of one object.
-func (w *Watch) prepare(o *handle.Object, targets []Target) error {
-	file, m, err := openText(w.PID, o)
+func (w *Watch) prepare(o *object, targets []Target) error {
+	file, m, err := o.openText(w)
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.Path, err)
 	}
 	p := probedText{file: file}
-	text := textOf{mem: w.memory, o: o, maps: m, file: blocks{Code: o.File}}
+	text := textOf{mem: w.memory, o: &o.Object, maps: m, file: blocks{Code: o.File}}
 	for i := range targets {
 		t := &targets[i]
 		if t.Err != nil {
 			continue
 		}
-		if t.Err = text.check(&t.Found); t.Err != nil {
-			continue
+		if !o.ahead {
+			if t.Err = text.check(&t.Found); t.Err != nil {
+				continue
+			}
 		}
 		condition, err := t.condition()
 		if t.Err = err; err != nil {
@@ -42,14 +44,14 @@ func (w *Watch) prepare(o *handle.Object, targets []Target) error {
 		}
 		copies := t.copies()
 		w.kernel.Copy(t.number, &copies)
-		entry := t.place(o, &t.Plan.Entry)
+		entry := t.place(&o.Object, &t.Plan.Entry)
 		entry.Condition = condition
 		if w.spec.Each && (t.Plan.Whole != nil || t.Plan.Entry.Tail) {
 			entry.Mode = perfevent.CallAtOnce
 		}
 		p.entries = append(p.entries, entry)
 		for j := range t.Plan.Returns {
-			p.ends = append(p.ends, t.place(o, &t.Plan.Returns[j]))
+			p.ends = append(p.ends, t.place(&o.Object, &t.Plan.Returns[j]))
 		}
 	}
 	w.texts = append(w.texts, p)

@@ -19,7 +19,8 @@ type Process struct {
 	space  *handle.Space
 	memory *mem.Patient
 	image  *procfs.Image
-	main   string // path of the program
+	main   string      // path of the program
+	named  []namedFile // what patterns name by its path, of the last Select
 }
 
 // cachedFiles is how many files are kept open.
@@ -90,26 +91,42 @@ func (p *Process) Close() {
 // condition takes that too.
 func (p *Process) Select(patterns []Pattern, arguments bool) (*Selection, error) {
 	s := &Selection{PID: p.PID, main: p.main, memory: p.memory, space: p.space, image: p.image, hits: make([]int, len(patterns)),
-		patterns: patterns, lines: map[int][]*lineFound{}}
+		patterns: patterns, lines: map[int][]*lineFound{}, searched: map[*elfsym.File]bool{}}
 	for i := range patterns {
 		arguments = arguments || patterns[i].Condition != nil
 	}
-	seen := map[*elfsym.File]bool{}
+	if err := p.openNamed(patterns); err != nil {
+		return nil, err
+	}
+	mapped := map[int]bool{} // patterns that name an object that is
 	for _, o := range p.space.Objects() {
-		var wanted []int
-		for i := range patterns {
-			if patterns[i].In(o.Path, o.Path == p.main) {
-				wanted = append(wanted, i)
-			}
+		wanted := s.wants(&o)
+		for _, i := range wanted {
+			mapped[i] = true
 		}
-		if o.File == nil || seen[o.File] || len(wanted) == 0 || strings.HasPrefix(o.Path, "[") {
-			continue
+		s.add(&object{Object: o}, append(wanted, s.others(p.named, o.File, wanted)...), arguments)
+	}
+	for _, n := range p.named {
+		if !mapped[n.pattern] {
+			o := handle.Object{Path: n.path, File: n.file, Bias: farAway + uint64(len(s.objects))*farApart, BuildID: n.file.BuildID()}
+			s.add(&object{o, true}, s.others(p.named, n.file, nil), arguments)
 		}
-		seen[o.File] = true
-		s.add(&o, patterns, wanted, arguments)
 	}
 	s.first = append(s.first, len(s.Targets))
 	return s, p.space.Lack()
+}
+
+// wants returns the numbers of the patterns that name an object, if that has not been searched.
+func (s *Selection) wants(o *handle.Object) (wanted []int) {
+	if o.File == nil || s.searched[o.File] || strings.HasPrefix(o.Path, "[") {
+		return nil
+	}
+	for i := range s.patterns {
+		if s.patterns[i].In(o.Path, o.Path == s.main) {
+			wanted = append(wanted, i)
+		}
+	}
+	return wanted
 }
 
 // Similar returns names of functions that may have been meant by a pattern that none has.
@@ -119,11 +136,16 @@ func (p *Process) Similar(pattern *Pattern) []string {
 }
 
 // Object returns the object that the pattern names, of several the first, and whether it tells the names of exported functions at most.
-// Without a name it is the program. It returns false if no such object is mapped.
+// Without a name it is the program. It returns false if no such object is mapped, and the pattern has no path of a file.
 func (p *Process) Object(pattern *Pattern) (path string, stripped, ok bool) {
 	for _, o := range p.space.Objects() {
 		if isMain := o.Path == p.main; o.File != nil && pattern.In(o.Path, isMain) && (isMain || pattern.object != "") {
 			return o.Path, o.File.Names() <= elfsym.NamesOfExports, true
+		}
+	}
+	for _, n := range p.named {
+		if n.path == pattern.object {
+			return n.path, n.file.Names() <= elfsym.NamesOfExports, true
 		}
 	}
 	return "", false, false

@@ -11,8 +11,12 @@ import (
 )
 
 // openText opens the file that the text of an object is mapped from.
-func openText(pid int, o *handle.Object) (*os.File, []procfs.Map, error) {
-	maps, err := procfs.Maps(pid)
+func (o *object) openText(w *Watch) (*os.File, []procfs.Map, error) {
+	if o.ahead {
+		f, err := o.openAhead(w)
+		return f, nil, err
+	}
+	maps, err := procfs.Maps(w.PID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -25,7 +29,7 @@ func openText(pid int, o *handle.Object) (*os.File, []procfs.Map, error) {
 		return nil, nil, errMapped
 	}
 	f, err := patience.Do(func() (*os.File, error) {
-		root, err := procfs.OpenRoot(pid)
+		root, err := procfs.OpenRoot(w.PID)
 		if err != nil {
 			return nil, err
 		}

@@ -36,12 +36,14 @@ type Selection struct {
 	memory  Memory
 	space   *handle.Space
 	image   *procfs.Image
-	objects []handle.Object
+	objects []object
 	first   []int // number of the first target of each object, and at last of all
 	hits    []int // names that each pattern has matched
 
 	patterns []Pattern
 	lines    map[int][]*lineFound // of each pattern that is a line, in each object
+	searched map[*elfsym.File]bool
+	nextLook time.Time // see Look
 }
 
 // Missed returns the patterns that name no function, by their numbers.
@@ -54,39 +56,53 @@ func (s *Selection) Missed() (missed []int) {
 	return missed
 }
 
-// add looks for functions in an object.
-func (s *Selection) add(o *handle.Object, patterns []Pattern, wanted []int, arguments bool) {
+// add looks for functions in an object, those of the patterns with some numbers.
+func (s *Selection) add(o *object, wanted []int, arguments bool) {
+	if len(wanted) == 0 || s.searched[o.File] {
+		return
+	}
+	s.searched[o.File] = true
 	s.objects, s.first = append(s.objects, *o), append(s.first, len(s.Targets))
 	conditions, named := map[string][]*Condition{}, map[string]bool{}
-	lines := map[int]*lineFound{}
-	for _, i := range wanted {
-		if l := patterns[i].line; l != nil {
-			lines[i] = l.find(o.File)
-			s.lines[i] = append(s.lines[i], lines[i])
+	matches := s.matcher(o.File, wanted)
+	found := Find(o.File, arguments, func(f *elfsym.Sym) bool {
+		all := matches(f)
+		for _, i := range all {
+			s.hits[i]++
+			named[f.Raw] = named[f.Raw] || s.patterns[i].plainName()
+			conditions[f.Raw] = append(conditions[f.Raw], s.patterns[i].Condition)
 		}
-	}
-	found := Find(o.File, arguments, func(f *elfsym.Sym) (matches bool) {
-		raw := f.Raw
-		if !slices.ContainsFunc(wanted, func(i int) bool { return lines[i] != nil || patterns[i].mayMatch(raw) }) {
-			return false
-		}
-		names := NamesOf(raw)
-		for _, i := range wanted {
-			if l := lines[i]; l != nil && l.has(f) || l == nil && patterns[i].Matches(&names) {
-				s.hits[i]++
-				matches = true
-				named[raw] = named[raw] || patterns[i].plainName()
-				conditions[raw] = append(conditions[raw], patterns[i].Condition)
-			}
-		}
-		return matches
+		return len(all) > 0
 	})
 	var types *goTypes
 	if _, ok := o.File.Go(); ok {
-		types = newGoTypes(o.File, o.Bias, s.memory)
+		types = newGoTypes(o, s.memory)
 	}
 	for _, f := range found {
 		s.Targets = append(s.Targets, Target{Found: f, Object: o.Path, file: o.File, named: named[f.Raw], number: -1, entry: f.Start + o.Bias, conditions: conditions[f.Raw], types: types})
+	}
+}
+
+// matcher returns a function that returns which patterns, of those with some numbers, name a function of a file.
+func (s *Selection) matcher(file *elfsym.File, wanted []int) func(*elfsym.Sym) []int {
+	lines := map[int]*lineFound{}
+	for _, i := range wanted {
+		if l := s.patterns[i].line; l != nil {
+			lines[i] = l.find(file)
+			s.lines[i] = append(s.lines[i], lines[i])
+		}
+	}
+	return func(f *elfsym.Sym) (matching []int) {
+		if !slices.ContainsFunc(wanted, func(i int) bool { return lines[i] != nil || s.patterns[i].mayMatch(f.Raw) }) {
+			return nil
+		}
+		names := NamesOf(f.Raw)
+		for _, i := range wanted {
+			if l := lines[i]; l != nil && l.has(f) || l == nil && s.patterns[i].Matches(&names) {
+				matching = append(matching, i)
+			}
+		}
+		return matching
 	}
 }
 
@@ -290,6 +306,7 @@ func (w *Watch) Begin() {
 func (w *Watch) End() {
 	w.kernel.Switch(false)
 	w.guard.end()
+	w.nextLook = time.Time{}
 }
 
 // Over reports whether none of the processes is left whose calls are counted, with Spec.Follow. It is to be called several times a second.

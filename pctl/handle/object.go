@@ -2,11 +2,14 @@ package handle
 
 import (
 	"cmp"
+	"errors"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/patience"
 	"ptools/internal/procfs"
 )
 
@@ -27,6 +30,49 @@ type Symbol struct {
 	Addr, Size uint64
 	Object     Object
 	Kind       elfsym.Kind
+}
+
+// OpenFile opens an object by an absolute path, as the process sees it, whether or not it is mapped. The second is the
+// same file, to be closed by the caller.
+func (s *Space) OpenFile(path string) (*elfsym.File, *os.File, error) {
+	type opened struct {
+		object *elfsym.File
+		file   *os.File
+	}
+	o, err := patience.Do(func() (o opened, err error) {
+		root := s.source.held()
+		if root == nil {
+			return o, os.ErrClosed
+		}
+		if o.file, err = root.Open(path); err != nil {
+			return o, err
+		}
+		if o.object, err = s.openSame(root, path, o.file); err != nil {
+			o.file.Close()
+		}
+		return o, err
+	}, func(o opened) { o.file.Close() }) // the cache has the object
+	return o.object, o.file, err
+}
+
+var errReplaced = errors.New("it was replaced meanwhile")
+
+// openSame opens the object that is open as a file.
+func (s *Space) openSame(root *procfs.Root, path string, file *os.File) (*elfsym.File, error) {
+	again, err := root.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	a, err := file.Stat()
+	b, another := again.Stat()
+	if err = errors.Join(err, another); err == nil && !os.SameFile(a, b) {
+		err = errReplaced
+	}
+	if err != nil {
+		again.Close()
+		return nil, err
+	}
+	return s.files.Open(again, path, s.source)
 }
 
 // Objects returns the objects that have executable memory, by address. It opens
