@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"syscall"
 
 	"ptools/pctl"
 )
@@ -18,6 +20,7 @@ func timedCalls(ctx context.Context, l *lab) {
 		{"bpftrace", peer, "bpftrace", b.under([]string{"bpftrace", "-e", script, "-p"})},
 		{"gdb FinishBreakpoint", peer, "gdb", b.under(gdb("python\n" + fmt.Sprintf(gdbFinish, b.f.symbol)))},
 		{"ltrace", peer, "ltrace", b.under([]string{"ltrace", "-T", "-o", "/dev/null", "-x", b.f.symbol + "@MAIN", "-p"})},
+		{"uftrace, from the start", peer, "uftrace", b.uftrace},
 		{"pctl.Calls", ours, "", b.called},
 	})
 	r.Goals = []goal{{Peers: []string{"gdb FinishBreakpoint"}, AtLeast: 6}}
@@ -35,6 +38,23 @@ func timedGoCalls(ctx context.Context, l *lab) {
 	})
 	r.Goals = []goal{{Peers: []string{"dlv trace"}, AtLeast: 6}}
 	l.add(r)
+}
+
+// uftrace measures a target that uftrace starts. It writes into the program's text and its stack, from within, so it cannot be had for one that runs.
+// Each call is a record in a file.
+func (b *hitBench) uftrace(ctx context.Context) float64 {
+	dir := b.l.path("uftrace")
+	defer os.RemoveAll(dir)
+	t := b.l.start(ctx, append([]string{"uftrace", "record", "--no-libcall", "--no-event", "-d", dir, "-P", "^" + b.f.symbol + "$"}, b.argv...)...)
+	defer func() {
+		syscall.Kill(-t.cmd.Process.Pid, syscall.SIGINT) // it ends the program, and removes its shared memory
+		await(ctx, "the end of uftrace", func() bool { return !t.alive() })
+		t.stop()
+	}()
+	list := must(os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", t.pid)))
+	_, err := fmt.Sscan(string(list), &t.pid)
+	check(err)
+	return b.hindered(ctx, t)
 }
 
 // gdbFinish takes the times of calls by a breakpoint at the entry and one at the return address.

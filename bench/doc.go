@@ -9,7 +9,7 @@
 //	go run ./bench -run 'share error|sum of|beside perf' -psample /usr/bin/psample
 //
 // It builds the tools and its targets into a temporary directory. It uses the peers that are installed
-// (gdb, eu-stack, strace, perf, bpftrace, ltrace) and says which ones are not. The same holds for the
+// (gdb, eu-stack, strace, perf, bpftrace, ltrace, uftrace) and says which ones are not. The same holds for the
 // programs that some rows put to work (redis, postgres, nginx with wrk, node, python3, java). They listen
 // on the loopback interface alone, and end with the row.
 //

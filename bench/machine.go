@@ -24,7 +24,7 @@ type machine struct {
 
 // peers are the tools to compare with, and the flags that print their versions.
 var peers = [][2]string{{"gdb", "--version"}, {"eu-stack", "--version"}, {"strace", "--version"},
-	{"perf", "--version"}, {"bpftrace", "--version"}, {"ltrace", "--version"}, {"gcc", "--version"}}
+	{"perf", "--version"}, {"bpftrace", "--version"}, {"ltrace", "--version"}, {"uftrace", "--version"}, {"gcc", "--version"}}
 
 func describe() machine {
 	m := machine{

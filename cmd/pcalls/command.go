@@ -43,7 +43,6 @@ func (s *session) created(ctx context.Context) (status int, err error) {
 	}
 	child := command.Child(p.PID())
 	child.Begin()
-	s.parts[0].ended = child.Done()
 	defer child.Reap()
 	return s.wait(ctx, command, child, received)
 }

@@ -32,10 +32,7 @@ func (s *session) running(ctx context.Context) (err error) {
 		<-ended
 	}()
 	for _, p := range s.parts {
-		done := make(chan struct{})
-		p.ended = done
 		all.Go(func() { // ends with the process, or with ctx; the end of ended waits for it
-			defer close(done)
 			if s.follow {
 				<-p.over(ctx)
 				return
@@ -212,12 +209,8 @@ func (s *session) tellExec(p *part) {
 	if s.follow {
 		return
 	}
-	select {
-	case <-p.ended: // its last program cannot be told from the first
-	default:
-		if !p.process.Current() {
-			s.say("process %d has executed another program, whose calls are not counted", p.process.PID)
-		}
+	if p.watch.Executed() {
+		s.say("process %d has executed another program, whose calls are not counted", p.process.PID)
 	}
 	if err := p.watch.Lost(); err != nil {
 		s.say("process %d: %v", p.process.PID, err)

@@ -94,3 +94,23 @@ func TestLoadedUnnamed(t *testing.T) {
 		target.Finish()
 	}
 }
+
+// TestEndAtTheEnd: of a process that ends when the counting does it is not said that it has executed another program.
+func TestEndAtTheEnd(t *testing.T) {
+	uprobe.NeedCalls(t)
+	for range ptest.Rounds(10, 30, 300) {
+		target := ptest.Start(t, ptest.BuildC(t, "testdata/loadonce.c"), "none")
+		target.Ready()
+		ctx, cancel := context.WithCancel(context.Background())
+		var out, said strings.Builder
+		status := make(chan int)
+		go func() { status <- run(ctx, []string{"-p", strconv.Itoa(target.PID), "plugin_user"}, &out, &said) }()
+		target.WaitFor("probes", func() bool { return ptest.HasTraps(target.PID) })
+		target.Kill()
+		cancel()
+		if code := <-status; code != 0 || strings.Contains(said.String(), "executed") {
+			t.Errorf("status %d: %s", code, &said)
+		}
+		target.Wait()
+	}
+}

@@ -108,8 +108,7 @@ type part struct {
 	process *calls.Process
 	watch   *calls.Watch // nil with --list
 	name    string       // its number and what it is called
-	ended   <-chan struct{}
-	later   []string // objects with functions that are asked for, loaded since
+	later   []string     // objects with functions that are asked for, loaded since
 }
 
 // say prints a line about the run on standard error. Of several processes that have the same one the first prints it.
