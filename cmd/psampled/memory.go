@@ -25,7 +25,7 @@ func boundMemory(ctx context.Context) {
 	for every := time.NewTicker(time.Second); ; {
 		metrics.Read(live)
 		used := int64(live[0].Value.Uint64())
-		debug.SetMemoryLimit(max(usualMemory, used+used/4))
+		debug.SetMemoryLimit(max(usualMemory, used+used/8))
 		select {
 		case <-every.C:
 		case <-ctx.Done():

@@ -29,6 +29,7 @@ type budget struct {
 	work  atomic.Uint64
 	kept  atomic.Int64
 	over  atomic.Bool
+	paced atomic.Int64 // when its work was last paced, since the ledger began
 }
 
 // What a file may cost. Reading all tables of a real one costs 1 to 3 times its size.
@@ -75,9 +76,40 @@ func (b *budget) spend(n uint64) bool {
 		return false
 	}
 	if spent > cheapWork && spent/yieldWork != (spent-n)/yieldWork {
-		runtime.Gosched()
+		heavy.keep(b)
 	}
 	return true
+}
+
+// A pace bounds how much of the processors the work takes for files that have cost much, if there are several: a quarter of them. Otherwise one
+// goroutine for each such file stands before those that have little to do.
+type pace struct {
+	last atomic.Pointer[budget] // whose work it was
+	next atomic.Int64           // when the next work is due
+}
+
+var heavy pace
+
+// keep is called now and then by who works for a file. It waits while the work for others takes too much.
+func (p *pace) keep(b *budget) {
+	now := time.Since(books.began).Nanoseconds()
+	cost := min(now-b.paced.Swap(now), int64(time.Millisecond)) * 4 / int64(runtime.GOMAXPROCS(0))
+	if p.last.Swap(b) != b {
+		for {
+			next := p.next.Load()
+			due := max(next, now)
+			if !p.next.CompareAndSwap(next, due+cost) {
+				continue
+			}
+			if wait := time.Duration(due - now); wait > time.Millisecond {
+				time.Sleep(wait)
+				b.paced.Store(time.Since(books.began).Nanoseconds())
+				return
+			}
+			break
+		}
+	}
+	runtime.Gosched()
 }
 
 // affords reports whether n more bytes of work would be done.

@@ -3,6 +3,7 @@ package elfsym
 import (
 	"bytes"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -53,5 +54,28 @@ func TestBudgetGrows(t *testing.T) {
 	}
 	if b := newBudget(1 << 62); b.affords(leastWork + 2*workTimes*mostSized) {
 		t.Error("a claimed size counts")
+	}
+}
+
+// TestPace: the work for several files that have cost much takes a part of the processors. That for one is not held up.
+func TestPace(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	work := func(p *pace, of ...*budget) time.Duration {
+		began := time.Now()
+		for i := range 50 {
+			for end := time.Now().Add(time.Millisecond); time.Now().Before(end); {
+			}
+			p.keep(of[i%len(of)])
+		}
+		return time.Since(began)
+	}
+	one, other := newBudget(0), newBudget(0)
+	var p pace
+	work(&p, one)
+	if next := p.next.Load() - one.paced.Load(); next > 0 {
+		t.Errorf("the work for one file is due in %v", time.Duration(next))
+	}
+	if spent := work(&p, one, other); spent < 80*time.Millisecond {
+		t.Errorf("50 ms of work for two files took %v", spent)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -63,8 +64,9 @@ type siege struct {
 	ended   chan error
 	over    atomic.Bool
 	askers  sync.WaitGroup
-	longest time.Duration // of an honest answer
-	said    bytes.Buffer  // by psampled, to be read when the askers have ended
+	longest time.Duration   // of an honest answer
+	spent   []time.Duration // of all honest profiles of a second
+	said    bytes.Buffer    // by psampled, to be read when the askers have ended
 }
 
 func besiege(t *testing.T, timers string, kinds []string) *siege {
@@ -120,6 +122,9 @@ func (s *siege) ask() {
 		began := time.Now()
 		status, body := get(s.url + path)
 		spent := time.Since(began)
+		if strings.Contains(path, "seconds=1") {
+			s.spent = append(s.spent, spent)
+		}
 		if spent > s.longest {
 			s.longest = spent
 			s.t.Logf("%s: %d, %v", path, status, spent)
@@ -152,7 +157,9 @@ func (s *siege) end(most int64) {
 	}
 	select {
 	case err := <-s.ended:
-		s.t.Logf("ended after %v, %d MB at most; the longest honest answer took %v", time.Since(began), memory>>20, s.longest)
+		slices.Sort(s.spent)
+		s.t.Logf("ended after %v, %d MB at most; %d honest profiles of a second took %v, nine in ten up to %v, all up to %v; the longest honest answer took %v",
+			time.Since(began), memory>>20, len(s.spent), s.spent[len(s.spent)/2], s.spent[len(s.spent)*9/10], s.spent[len(s.spent)-1], s.longest)
 		if err != nil || memory > most {
 			s.t.Errorf("%v, %d MB", err, memory>>20)
 		}

@@ -2,6 +2,7 @@ package procfs
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -139,7 +140,7 @@ func Maps(pid int) (maps []Map, err error) {
 // ReadMaps calls f with the text of /proc/PID/maps, which is valid until f returns. A caller that keeps a hash of the last text can
 // see that nothing has changed without parsing. An unchanged map allocates nothing.
 func ReadMaps(pid int, f func(text []byte) error) error {
-	buf := texts.get()
+	buf := texts.get(4096)
 	text, err := readShared(pid, "maps", buf)
 	if err != nil {
 		texts.put(buf)
@@ -162,20 +163,26 @@ type buffers struct {
 // mostBuffers bounds what is kept.
 const mostBuffers = 8 << 20
 
-// get returns a buffer of an earlier reading, nil if there is none.
-func (b *buffers) get() []byte {
+// get returns an empty buffer with room for so many bytes, the smallest that fits of earlier readings.
+func (b *buffers) get(room int) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := len(b.free) - 1
-	if n < 0 {
-		return nil
+	best := -1
+	for i, buf := range b.free {
+		if cap(buf) >= room && (best < 0 || cap(buf) < cap(b.free[best])) {
+			best = i
+		}
 	}
-	buf := b.free[n]
-	b.free = b.free[:n]
+	if best < 0 {
+		return make([]byte, 0, room)
+	}
+	buf := b.free[best][:0]
+	b.free = slices.Delete(b.free, best, best+1)
 	b.bytes -= cap(buf)
 	return buf
 }
 
+// put takes a buffer that nobody uses any more.
 func (b *buffers) put(buf []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -38,9 +38,13 @@ func (p *path) read(buf []byte) ([]byte, error) {
 		buf = make([]byte, 0, 4096)
 	}
 	buf = buf[:0]
-	for {
+	for own := false; ; {
 		if len(buf) == cap(buf) {
-			buf = append(buf, make([]byte, cap(buf))...)[:len(buf)]
+			larger := append(texts.get(2*cap(buf)), buf...)
+			if own {
+				texts.put(buf)
+			}
+			buf, own = larger, true
 		}
 		n, err := unix.Read(fd, buf[len(buf):cap(buf)])
 		switch {

@@ -38,20 +38,21 @@ const (
 // the Windows then has to allocate, and waits for the collector, and all others with him.
 type recordPool struct {
 	mu    sync.Mutex
-	free  [leastRoom + 5][]*perfevent.Record // by the logarithm of the room for a stack
+	free  [mostRoom + 1][]*perfevent.Record // by the logarithm of the room for a stack
 	bytes int
 	keeps bool // records are copied now; after the last window none is kept
 }
 
 const (
-	leastRoom = 12      // the logarithm of the least room
+	leastRoom = 10      // the logarithm of the least room
+	mostRoom  = 16      // and of the most: the kernel copies no larger stack
 	mostFree  = 8 << 20 // bytes in a pool
 )
 
 // copy returns a copy of a record. What r refers to is valid only while it is read.
 func (p *recordPool) copy(r *perfevent.Record) *perfevent.Record {
-	class := max(bits.Len(uint(max(len(r.Stack), 1)-1)), leastRoom)
-	if class >= len(p.free) { // the kernel copies no such stack
+	class := classOf(r)
+	if class > mostRoom {
 		k := new(perfevent.Record)
 		copyRecord(k, r)
 		return k
@@ -90,8 +91,13 @@ func (p *recordPool) clear() {
 	p.free, p.bytes, p.keeps = [len(p.free)][]*perfevent.Record{}, 0, false
 }
 
-// size returns how much memory a record takes.
-func size(r *perfevent.Record) int { return len(r.Stack) + 8*(len(r.Chain)+len(r.KernelChain)) + 512 }
+// classOf returns the logarithm of the room for the stack of a record.
+func classOf(r *perfevent.Record) int {
+	return max(bits.Len(uint(max(len(r.Stack), 1)-1)), leastRoom)
+}
+
+// size returns how much memory a copy of a record takes.
+func size(r *perfevent.Record) int { return 1<<classOf(r) + 8*(len(r.Chain)+len(r.KernelChain)) + 512 }
 
 // do has f called when what is in the backlog has been done. The lock of the Windows is held.
 func (s *timed) do(f func()) {

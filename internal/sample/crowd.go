@@ -166,7 +166,7 @@ func (c *crowd) meet(t *thread, r *perfevent.TaskRecord) {
 	s := &p.outside.snap
 	s.Partial, s.Regs, s.PC, s.SP = false, r.Regs, call.PC, call.SP
 	t.learnStack(p.image, s.SP)
-	t.readStack(p.image, s, p.outside.buf)
+	p.outside.readStack(t)
 	end := p.outside.unwindBlocked(t, s, call, r.State)
 	from := len(c.levels)
 	c.levels = append(c.levels, p.outside.levels...)

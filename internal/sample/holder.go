@@ -230,7 +230,7 @@ func (b *blame) lookRunning(p *process, t *thread, g *group) (stack profile.Stac
 	s.Regs = r.Regs
 	s.SP = r.Regs.SP()
 	t.learnStack(p.image, s.SP)
-	t.readStack(p.image, s, p.outside.buf)
+	p.outside.readStack(t)
 	if after, err := t.files.SchedStat(); err != nil || after != schedOf(r) {
 		return 0, "", false
 	}
@@ -253,7 +253,7 @@ func (b *blame) complete(p *process, t *thread) {
 	}
 	s.Partial, s.Regs, s.PC, s.SP = false, r.Regs, call.PC, call.SP
 	t.learnStack(p.image, s.SP)
-	t.readStack(p.image, s, p.outside.buf)
+	p.outside.readStack(t)
 	end := p.outside.unwindBlocked(t, s, call, r.State)
 	if after, err := t.files.SchedStat(); err != nil || after != t.blocked.sched {
 		return

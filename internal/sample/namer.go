@@ -12,8 +12,10 @@ import (
 type namer struct {
 	image   preparer
 	work    chan []profile.Addr
+	queue   *queue
 	busy    atomic.Bool // a batch is under way
 	stopped atomic.Bool
+	quit    chan struct{} // closed to end the goroutine
 	done    chan struct{}
 	handed  int // addresses of the space that were handed in so far
 	warm    int // of those, addresses that have been looked up
@@ -25,20 +27,21 @@ const namesPerRound = 200
 // preparer is the part of an Image that looks up names.
 type preparer interface{ Prepare(profile.Addr) }
 
-func newNamer(image preparer) *namer {
-	n := &namer{image: image, work: make(chan []profile.Addr, 1), done: make(chan struct{})}
+// newNamer returns a namer that takes its turn in the queue of a process, which may be nil, and leaves that in the end.
+func newNamer(image preparer, q *queue) *namer {
+	n := &namer{image: image, queue: q, work: make(chan []profile.Addr, 1), quit: make(chan struct{}), done: make(chan struct{})}
 	go n.run() // ended and awaited by stop
 	return n
 }
 
 func (n *namer) run() {
 	defer close(n.done)
+	defer n.queue.leave()
 	for batch := range n.work {
 		for _, a := range batch {
-			if n.stopped.Load() {
+			if !n.queue.do(n.quit, func() { n.image.Prepare(a) }) {
 				return
 			}
-			n.image.Prepare(a)
 		}
 		n.busy.Store(false)
 	}
@@ -84,6 +87,7 @@ func (n *namer) idle() bool { return !n.busy.Load() }
 // stop ends the goroutine and waits for it. It may be called again.
 func (n *namer) stop() {
 	if !n.stopped.Swap(true) {
+		close(n.quit)
 		close(n.work)
 	}
 	<-n.done

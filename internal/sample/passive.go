@@ -22,8 +22,19 @@ type outside struct {
 }
 
 func (o *outside) init(p *process) {
-	o.p, o.buf = p, make([]byte, maxStack)
+	o.p = p
 	o.names, o.waits = make(map[int64]profile.Addr), make(map[string]profile.Addr)
+}
+
+// leastStack is the least room for a stack. Most are small, and there may be many processes.
+const leastStack = 8 << 10
+
+// readStack reads the stack of a thread that is looked at.
+func (o *outside) readStack(t *thread) {
+	if room := min(t.stackAbove(o.snap.SP), maxStack); uint64(len(o.buf)) < room {
+		o.buf = make([]byte, min(max(room, 2*uint64(len(o.buf)), leastStack), maxStack))
+	}
+	t.readStack(o.p.image, &o.snap, o.buf)
 }
 
 // note returns the level that stands for a system call.
@@ -104,7 +115,7 @@ func (o *outside) readBlocked(t *thread, call procfs.Syscall) (state byte, end u
 		s.Argument = call.Args[0]
 	}
 	t.learnStack(o.p.image, s.SP)
-	t.readStack(o.p.image, s, o.buf)
+	o.readStack(t)
 	state = 'S'
 	if stat, err := t.files.Stat(); err == nil {
 		state = stat.State

@@ -112,7 +112,11 @@ func (p *process) open() error {
 	}
 	clear(p.outside.names)
 	p.space = p.sampler.profile.Space(p.PID, image.Executable(), image)
-	p.namer = newNamer(image)
+	var q *queue
+	if p.sampler.opt.Marked {
+		q = queueOf(p.PID)
+	}
+	p.namer = newNamer(image, q)
 	p.goroutines.begin()
 	p.refresh = refreshing{}
 	clear(p.ticking.calls)
@@ -196,7 +200,11 @@ func (p *process) close() {
 	p.crowd.close()
 	if p.image != nil {
 		p.goroutines.end()
-		p.refresh.settle(p.mapped()) // a list of functions compiled at run time can be read only while the image is open
+		if p.sampler.unwanted.Load() {
+			p.namer.stop()
+		} else {
+			p.refresh.settle(p.mapped()) // a list of functions compiled at run time can be read only while the image is open
+		}
 		p.blame.close()
 		p.image.Close()
 	}

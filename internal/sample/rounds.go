@@ -84,8 +84,9 @@ func (r *Rounds) do(f func()) {
 	<-done
 }
 
-// Stop ends the sampling.
+// Stop ends the sampling. There are no windows.
 func (r *Rounds) Stop() {
+	r.sampler.unwanted.Store(true)
 	r.cancel()
 	<-r.done
 }
@@ -181,7 +182,7 @@ func (w *RoundsWindow) End(patience time.Duration) (*profile.Profile, error) {
 	if w.taken == nil { // set by this client
 		w.rounds.do(func() { w.close() })
 	}
-	nameWithin(w.taken, patience, func() {})
+	nameWithin(w.taken, w.rounds.pid, patience, func() {})
 	return w.taken, w.err
 }
 

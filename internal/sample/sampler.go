@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"ptools/internal/intern"
@@ -104,6 +105,7 @@ type Sampler struct {
 	ending    bool                    // there will be no later reading
 	lacks     int64                   // procfs.Lacks when Run began
 	began     time.Duration           // CLOCK_MONOTONIC of the first readings
+	unwanted  atomic.Bool             // names that are not known yet need not be found
 
 	stopped, exec, exit, notStopped, unseen profile.Addr
 }

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"container/list"
+	"math"
 	"math/bits"
 	"time"
 
@@ -149,10 +150,16 @@ const redZone = 128
 // of another thread.
 func (t *thread) readStack(m Image, s *Capture, buf []byte) {
 	s.Base = s.SP - redZone
-	if s.SP >= t.blocked.bottom && s.SP < t.blocked.top && t.blocked.top-s.Base < uint64(len(buf)) {
-		buf = buf[:t.blocked.top-s.Base]
-	}
+	buf = buf[:min(uint64(len(buf)), t.stackAbove(s.SP))]
 	s.Stack = buf[:m.ReadStack(buf, s.Base)]
+}
+
+// stackAbove returns how many bytes there are from the red zone below sp to the end of the mapping, as far as that is known.
+func (t *thread) stackAbove(sp uint64) uint64 {
+	if sp >= t.blocked.bottom && sp < t.blocked.top {
+		return t.blocked.top - (sp - redZone)
+	}
+	return math.MaxUint64
 }
 
 // learnStack finds out where the stack that sp points into ends.

@@ -141,7 +141,7 @@ func (s *timed) current() (have, other bool) {
 func (s *timed) open(image *heldImage) {
 	s.image, s.err = image, nil
 	s.space = s.profile.Space(s.pid, image.Executable(), image)
-	s.namer = newNamer(image)
+	s.namer = newNamer(image, queueOf(s.pid))
 	s.refresh = refreshing{}
 	clear(s.calls)
 }

@@ -21,7 +21,7 @@ func newTree(s *Sampler) *tree {
 	t.opens.free = freeOpens
 	t.pace = newPace(t.ticks, s.opt.Period)
 	t.space = s.profile.Space(0, "", t.files)
-	t.names.namer = newNamer(t.files)
+	t.names.namer = newNamer(t.files, nil)
 	t.unwinder.init(t)
 	for _, p := range s.processes {
 		k := t.add(p.PID, 0)

@@ -92,15 +92,15 @@ func (n *Window) End() (*profile.Profile, error) {
 	if patience > 0 {
 		patience = max(patience-time.Since(began), time.Nanosecond)
 	}
-	nameWithin(t.profile, patience, func() { n.leave(t.images) })
+	nameWithin(t.profile, n.process.pid, patience, func() { n.leave(t.images) })
 	return t.profile, t.err
 }
 
-// nameWithin resolves a profile. Reading the symbols of a file may take seconds. Only this caller waits for that,
+// nameWithin resolves a profile of a process. Reading the symbols of a file may take seconds. Only this caller waits for that,
 // and no longer than d unless d is zero; an address that is not resolved by then has no name. Names are looked up
 // as soon as an address is met. So the wait is long only for the first, short windows of programs with very many
 // symbols. over is called when nothing is looked up any more, which may be later.
-func nameWithin(p *profile.Profile, d time.Duration, over func()) {
+func nameWithin(p *profile.Profile, pid int, d time.Duration, over func()) {
 	var ready atomic.Int64
 	var users atomic.Int32
 	leave := func() {
@@ -112,13 +112,17 @@ func nameWithin(p *profile.Profile, d time.Duration, over func()) {
 	defer leave()
 	todo := p.Unresolved()
 	if len(todo.Prepare) > 0 {
-		done := make(chan struct{})
+		done, stop := make(chan struct{}), make(chan struct{})
 		users.Add(1)
 		go func() { // ends when the present file has been read
+			queue := queueOf(pid)
 			defer close(done)
 			defer leave()
+			defer queue.leave()
 			for _, prepare := range todo.Prepare {
-				prepare()
+				if !queue.do(stop, prepare) {
+					return
+				}
 				ready.Add(1)
 			}
 		}()
@@ -129,6 +133,7 @@ func nameWithin(p *profile.Profile, d time.Duration, over func()) {
 		select {
 		case <-done:
 		case <-late:
+			close(stop)
 		}
 	}
 	todo.Resolve(int(ready.Load()))

@@ -132,11 +132,11 @@ func (l *loaded) frames(pc, addr, bias uint64, how How) []Frame {
 	return frames
 }
 
-// A frameCache remembers the results for some thousand program counters. Each
+// A frameCache remembers the results for two thousand program counters. Each
 // program counter has one place, and a later one displaces an earlier one.
 type frameCache [1 << frameCacheBits]atomic.Pointer[answer]
 
-const frameCacheBits = 13
+const frameCacheBits = 11
 
 type answer struct {
 	pc     uint64
