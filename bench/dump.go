@@ -18,7 +18,7 @@ func (l *lab) dumpers(ctx context.Context) []dumper {
 	return []dumper{
 		{"eu-stack", peer, "eu-stack", dump("TID ", "eu-stack", "-p")},
 		{"gdb", peer, "gdb", dump("Thread ", gdb("thread apply all bt")...)},
-		{"pgrab -w", ours, "", dump("tid ", pgrab, "-w", "-s", "grab", "-H", "0", "-t", "0", "-p")},
+		{"pgrab --each", ours, "", dump("tid ", pgrab, "--each", "-s", "grab", "-H", "0", "-t", "0", "-p")},
 	}
 }
 
