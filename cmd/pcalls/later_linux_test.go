@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"ptools/internal/ptest"
 	"ptools/internal/ptest/uprobe"
@@ -93,6 +94,31 @@ func TestLoadedUnnamed(t *testing.T) {
 		}
 		target.Finish()
 	}
+}
+
+// TestCallerLoadedLater: the stack of a call has the functions of an object that was loaded after the counting began.
+func TestCallerLoadedLater(t *testing.T) {
+	uprobe.NeedCalls(t)
+	plugin := ptest.Copy(t, ptest.BuildC(t, "testdata/loadonce.c", "-shared", "-fPIC", "-DPLUGIN"))
+	target := ptest.Start(t, ptest.BuildC(t, "testdata/loadonce.c"), plugin)
+	target.Ready()
+	ctx, cancel := context.WithCancel(context.Background())
+	var out, said strings.Builder
+	status := make(chan int)
+	go func() {
+		status <- run(ctx, []string{"--json", "--where", "-p", strconv.Itoa(target.PID), "a.out`plugin_user"}, &out, &said)
+	}()
+	target.WaitFor("probes", func() bool { return ptest.HasTraps(target.PID) })
+	for range 100 { // the first calls are before the counting begins: how often it is called is looked at
+		fmt.Fprintln(target.Stdin)
+		target.Line()
+		time.Sleep(5 * time.Millisecond)
+	}
+	cancel()
+	if code := <-status; code != 0 || !strings.Contains(out.String(), `"function":"plugin_enter"`) || !strings.Contains(out.String(), `"function":"main"`) {
+		t.Errorf("status %d: %s%.2000s", code, &said, &out)
+	}
+	target.Finish()
 }
 
 // TestEndAtTheEnd: of a process that ends when the counting does it is not said that it has executed another program.
