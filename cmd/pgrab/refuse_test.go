@@ -123,8 +123,7 @@ func Test32BitProcess(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Skipf("this kernel does not run 32-bit programs: %v", err)
 	}
-	defer cmd.Wait()
-	defer cmd.Process.Kill()
+	ptest.Keep(t, cmd)
 	expectRefusal(t, pgrab(t, nil, "-p", strconv.Itoa(cmd.Process.Pid)), cmd.Process.Pid,
 		"32-bit process: only 64-bit x86-64 processes are supported")
 }

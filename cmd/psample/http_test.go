@@ -40,6 +40,7 @@ func serve(t *testing.T, args ...string) *served {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ptest.Keep(t, s.cmd)
 	s.stderr = bufio.NewReader(stderr)
 	line, err := s.stderr.ReadString('\n')
 	m := regexp.MustCompile(`^psample: (http://localhost:\d+)/ has flame graphs, http://localhost:\d+/pprof/ has pprof; \^C ends\n$`).FindStringSubmatch(line)

@@ -90,6 +90,7 @@ func besiege(t *testing.T, timers string, kinds []string) *siege {
 		t.Fatal(err)
 	}
 	w.Close()
+	ptest.Keep(t, s.cmd)
 	go func() { s.ended <- s.cmd.Wait() }()
 	s.url = served(t, r)
 	s.askers.Go(func() { // ends with psampled

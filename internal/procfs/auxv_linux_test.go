@@ -29,8 +29,7 @@ func TestStackAuxv(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			defer cmd.Wait()
-			defer cmd.Process.Kill()
+			ptest.Keep(t, cmd)
 			pid := cmd.Process.Pid
 			// Start returns while the execve that makes the stack is still under way.
 			for deadline := time.Now().Add(30 * time.Second); ; runtime.Gosched() {

@@ -25,6 +25,10 @@ const spinning = "SAMPLE_TEST_SPIN"
 func TestMain(m *testing.M) {
 	if os.Getenv(spinning) != "" {
 		os.Stdout.WriteString("x")
+		go func() { // ends with who has started it
+			os.Stdin.Read(make([]byte, 1))
+			os.Exit(0)
+		}()
 		for {
 			sink = spin()
 		}
@@ -47,6 +51,9 @@ func startSpinning() (pid int, stop func()) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), spinning+"=1")
 	out, err := cmd.StdoutPipe()
+	if err == nil {
+		_, err = cmd.StdinPipe() // closed with us, or by Wait
+	}
 	if err == nil {
 		err = cmd.Start()
 	}

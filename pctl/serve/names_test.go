@@ -86,7 +86,7 @@ func TestGoToolPprof(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { cmd.Process.Kill(); cmd.Wait() }() // the status is that of the kill
+	ptest.Keep(t, cmd)
 	lines := bufio.NewScanner(said)
 	for lines.Scan() {
 		_, url, ok := strings.Cut(lines.Text(), "web UI on ")
