@@ -11,20 +11,25 @@ import (
 
 // timedCalls is the row of calls that are counted and timed, from their beginnings to their ends, by the target's own count of its calls. pctl has
 // a probe at the return instruction, which the kernel steps; bpftrace replaces the return address, which kills targets that move or unwind their stacks.
-func timedCalls(ctx context.Context, l *lab) {
-	b := newHitBench(ctx, l, hotPush, 1)
-	script := fmt.Sprintf("uprobe:%[1]s:%[2]s { @s[tid] = nsecs; } uretprobe:%[1]s:%[2]s /@s[tid]/ { @ = hist(nsecs - @s[tid]); delete(@s[tid]); }", b.argv[0], b.f.symbol)
-	r := row{Unit: perSecond}
-	r.Series = interleave(ctx, l.repeats, []contender{
-		{"no tool", none, "", b.free},
-		{"bpftrace", peer, "bpftrace", b.under([]string{"bpftrace", "-e", script, "-p"})},
-		{"gdb FinishBreakpoint", peer, "gdb", b.under(gdb("python\n" + fmt.Sprintf(gdbFinish, b.f.symbol)))},
-		{"ltrace", peer, "ltrace", b.under([]string{"ltrace", "-T", "-o", "/dev/null", "-x", b.f.symbol + "@MAIN", "-p"})},
-		{"uftrace, from the start", peer, "uftrace", b.uftrace},
-		{"pctl.Calls", ours, "", b.called},
-	})
-	r.Goals = []goal{{Peers: []string{"gdb FinishBreakpoint"}, AtLeast: 6}}
-	l.add(r)
+func timedCalls(f hot, than goal) trial {
+	return func(ctx context.Context, l *lab) {
+		b := newHitBench(ctx, l, f, 1)
+		script := fmt.Sprintf("uprobe:%[1]s:%[2]s { @s[tid] = nsecs; } uretprobe:%[1]s:%[2]s /@s[tid]/ { @ = hist(nsecs - @s[tid]); delete(@s[tid]); }", b.argv[0], b.f.symbol)
+		r := row{Unit: perSecond}
+		r.Series = interleave(ctx, l.repeats, []contender{
+			{"no tool", none, "", b.free},
+			{"bpftrace", peer, "bpftrace", b.under([]string{"bpftrace", "-e", script, "-p"})},
+			{"gdb FinishBreakpoint", peer, "gdb", b.under(gdb("python\n" + fmt.Sprintf(gdbFinish, b.f.symbol)))},
+			{"ltrace", peer, "ltrace", b.under([]string{"ltrace", "-T", "-o", "/dev/null", "-x", b.f.symbol + "@MAIN", "-p"})},
+			{"uftrace, from the start", peer, "uftrace", b.uftrace},
+			{"pctl.Calls", ours, "", b.called},
+		})
+		r.Goals = []goal{{Peers: []string{"gdb FinishBreakpoint"}, AtLeast: 6}}
+		if than.AtLeast > 0 {
+			r.Goals = append(r.Goals, than)
+		}
+		l.add(r)
+	}
 }
 
 // timedGoCalls is timedCalls of a Go program, which bpftrace's uretprobes may kill. dlv prints each call.

@@ -23,6 +23,8 @@ type hot struct {
 var (
 	hotPush      = hot{"f_push", ""}
 	hotDisplaced = hot{"f_displaced", "slot_displaced"}
+	hotEndbr     = hot{"f_endbr", ""}
+	hotMov       = hot{"f_mov", ""}
 )
 
 // hits is the row of breakpoint hits per second, by the target's own count of its calls. A
