@@ -34,7 +34,8 @@ type breakpoint interface {
 }
 
 // Break sets a breakpoint. With a nil Handler hits are only counted. The kernel counts them, and no thread is
-// stopped, if it can and if KindHit is not asked for. A place named by a symbol is looked for in every object, and
+// stopped, if it can and if KindHit is not asked for. It does so at the first instruction of a function's first block that it
+// emulates: others it single-steps. A place named by a symbol is looked for in every object, and
 // may be at several addresses. That includes objects that are loaded later, and those of programs that are
 // executed later. If a breakpoint cannot be set in such an object, or an object cannot be read for want of
 // descriptors or memory, KindBreakRefused says why. A place named by address is forgotten at an exec. A place
@@ -49,7 +50,11 @@ func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoin
 	if where.Symbol != "" && !c.OnControl() {
 		// Reading symbols for the first time takes long. So it is not done on
 		// the control goroutine, where stopped threads would wait for it.
-		p.space().ByName(where.Object, where.Symbol)
+		for _, s := range p.space().ByName(where.Object, where.Symbol) {
+			if s.Object.File != nil {
+				s.Object.File.Go() // CountAt asks
+			}
+		}
 	}
 	b := &Breakpoint{p: p, where: where, handler: h}
 	var on control.Handler

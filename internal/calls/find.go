@@ -30,11 +30,7 @@ const maxFound = 1 << 20
 // Find returns the functions of a file that match, by address, with their plans. Match is given the symbol as it is in
 // the file. With arguments, entries are where arguments can be read.
 func Find(f *elfsym.File, arguments bool, match func(f *elfsym.Sym) bool) []Found {
-	_, exceptions := f.SectionAddr(".gcc_except_table")
-	s := search{file: f, arguments: arguments, exceptions: exceptions, at: map[uint64]int{}, apart: map[string][]Range{}}
-	if g, ok := f.Go(); ok {
-		s.table = g
-	}
+	s := newSearch(f, arguments)
 	n := 0
 	elfsym.Functions(f, func(sym elfsym.Sym) bool {
 		if isCold(sym.Raw) {
@@ -59,6 +55,15 @@ type search struct {
 	at         map[uint64]int // numbers in found, by address
 	cold       []Range        // what compilers have moved away from functions
 	apart      map[string][]Range
+}
+
+func newSearch(f *elfsym.File, arguments bool) *search {
+	_, exceptions := f.SectionAddr(".gcc_except_table")
+	s := &search{file: f, arguments: arguments, exceptions: exceptions, at: map[uint64]int{}, apart: map[string][]Range{}}
+	if g, ok := f.Go(); ok {
+		s.table = g
+	}
+	return s
 }
 
 // isCold reports whether a symbol is that of a part of a function, which GCC has moved away.

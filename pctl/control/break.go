@@ -24,6 +24,7 @@ type Break struct {
 	symbol  *SymbolBreak     // of which it is a place, or nil
 	client  bool             // a client's: its hits are events
 	share   *share           // what the kernel has counted for it
+	entry   uint64           // of the function that it counts further on (Options.CountAt); 0: it is where it was asked for
 }
 
 // Addr returns the address in the target.

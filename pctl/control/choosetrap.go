@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ptools/internal/program"
 	"ptools/pctl/bkpt"
@@ -203,9 +204,12 @@ func (x *traps) stopAt(bp *bkpt.Breakpoint) error {
 // changed, because int3s are excluded, continues to count. Must be called on the control
 // goroutine.
 func (c *Controller) FollowHits() {
+	for _, s := range slices.Clone(c.image.symbolic) {
+		s.toEntries()
+	}
 	for _, bs := range c.traps.breaks {
 		for _, b := range bs {
-			if b.client && b.bp != nil {
+			if b.client && b.bp != nil && b.entry == 0 {
 				_ = c.traps.stopAt(b.bp)
 			}
 		}

@@ -29,6 +29,9 @@ type Options struct {
 	KeepAwake bool
 	// Trap says how threads are stopped at breakpoints.
 	Trap Trap
+	// CountAt returns where a breakpoint at the beginning of a function is set if it only counts, as a link-time address: the kernel emulates some
+	// instructions, and single-steps others, which takes ten times as long. Each call comes there once. nil: at the beginning.
+	CountAt func(*elfsym.File, *elfsym.Sym) uint64
 	// Files caches ELF files among controllers; nil: the controller has a cache of its own.
 	Files *elfsym.Cache
 	// Guard takes our traps out of the text if this program dies; nil: they stay. ModeKill does

@@ -90,7 +90,7 @@ func (x *traps) setAlsoAt(addr uint64, has func(place uint64) bool) {
 	of := x.c.image.program
 	for _, s := range slices.Clone(x.c.image.symbolic) {
 		if slices.ContainsFunc(s.places, func(b *Break) bool { return has(b.addr) }) {
-			s.place(of, addr-s.off)
+			s.place(of, addr-s.off, addr)
 			s.tell()
 		}
 	}

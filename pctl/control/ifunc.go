@@ -46,7 +46,7 @@ func (s *SymbolBreak) followResolver(of *program.Image, o handle.Object, sym elf
 	r.entry = b
 	s.resolvers = append(s.resolvers, r)
 	for _, addr := range of.Implementations(o, sym) {
-		s.place(of, addr)
+		s.place(of, addr, addr+s.off)
 	}
 }
 
@@ -77,7 +77,7 @@ func (r *resolver) returned(ret *resolverReturn, h *Hit) {
 	r.s.c.traps.removeBreak(ret.Break)
 	r.returns = slices.DeleteFunc(r.returns, func(x *resolverReturn) bool { return x == ret })
 	if of, addr := r.s.c.image.program, h.Regs().Result(); of.IsText(addr) {
-		r.s.place(of, addr)
+		r.s.place(of, addr, addr+r.s.off)
 		r.s.tell()
 	}
 }

@@ -140,7 +140,7 @@ func (s *SymbolBreak) resolve(of *program.Image, objects []handle.Object) {
 			case elfsym.IFunc:
 				s.followResolver(of, o, sym)
 			default:
-				s.place(of, o.Bias+sym.Addr)
+				s.place(of, o.Bias+sym.Addr, o.Bias+s.placeIn(&o, &sym))
 			}
 		}
 	}
@@ -163,9 +163,36 @@ func (s *SymbolBreak) tellUnread(objects []handle.Object) {
 	s.c.publish(notify.Event{Kind: notify.BreakRefused, Symbol: s.symbol, Offset: s.off, Object: objects[0].Name, Err: err})
 }
 
-// place sets the breakpoint in the function at addr.
-func (s *SymbolBreak) place(of *program.Image, addr uint64) {
-	addr += s.off
+// placeIn returns where in a function the breakpoint is set, as a link-time address.
+func (s *SymbolBreak) placeIn(o *handle.Object, sym *elfsym.Sym) uint64 {
+	x := &s.c.traps
+	if s.off == 0 && s.c.opt.CountAt != nil && x.purposeOf(s.handler, toCountAll).counts() && x.probesSuit(toCountAll) {
+		return s.c.opt.CountAt(o.File, sym)
+	}
+	return sym.Addr + s.off
+}
+
+// toEntries sets the breakpoint at the beginnings of functions that it counted further on. Where it cannot be set, it continues to count.
+func (s *SymbolBreak) toEntries() {
+	aside := slices.DeleteFunc(slices.Clone(s.places), func(b *Break) bool { return b.entry == 0 })
+	if len(aside) == 0 {
+		return
+	}
+	_ = s.c.traps.still(func() error { // an error means that it has ended
+		s.resolve(s.c.image.program, s.c.Space().Named(s.object))
+		for _, b := range aside {
+			if slices.ContainsFunc(s.places, func(at *Break) bool { return at.addr == b.entry }) {
+				s.c.traps.removeBreak(b)
+			}
+		}
+		s.places = slices.DeleteFunc(s.places, func(b *Break) bool { return b.bp == nil })
+		s.tell()
+		return nil
+	})
+}
+
+// place sets the breakpoint at addr, in the function at entry.
+func (s *SymbolBreak) place(of *program.Image, entry, addr uint64) {
 	if slices.ContainsFunc(s.places, func(b *Break) bool { return b.addr == addr }) {
 		return
 	}
@@ -182,6 +209,9 @@ func (s *SymbolBreak) place(of *program.Image, addr uint64) {
 	}
 	s.found.Store(true)
 	b.symbol, b.client = s, true
+	if entry+s.off != addr {
+		b.entry = entry
+	}
 	s.counted(b)
 	s.places = append(s.places, b)
 }
