@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,8 @@ func TestSystemStack(t *testing.T) {
 		}
 	})
 	t.Logf("%.1f %% of the calls were not seen by stops, of which %.1f %% was to be expected", 100*unknown/all, 100*once)
-	if unknown > (0.02+2*once)*all {
+	chance := math.Sqrt(2 * once / float64(max(byStops.Cost().Stops, 1))) // the estimate's own error: on a busy machine there are few stops
+	if unknown > (0.02+2*once+2*chance)*all {
 		t.Errorf("%.2g of %.2g ns of calls were not seen by stops", unknown, all)
 	}
 	taken, whole, cut := endings(s)
