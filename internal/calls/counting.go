@@ -6,10 +6,13 @@ import (
 	"ptools/internal/elfsym"
 )
 
+// mostCounted is the largest function that is decoded for its counting place: threads may stand still meanwhile.
+const mostCounted = 16 << 10
+
 // CountingPlace returns the link-time address at which calls of a function are counted with the least cost: of the first instruction of its first block
 // that the kernel emulates, if there is one that each call comes to once, otherwise its beginning.
 func CountingPlace(f *elfsym.File, sym *elfsym.Sym) uint64 {
-	if runtime.GOARCH != "amd64" {
+	if runtime.GOARCH != "amd64" || sym.Size > mostCounted {
 		return sym.Addr
 	}
 	s, function := newSearch(f, false), *sym

@@ -38,13 +38,11 @@ func (p *path) read(buf []byte) ([]byte, error) {
 		buf = make([]byte, 0, 4096)
 	}
 	buf = buf[:0]
-	for own := false; ; {
+	for ours := []byte(nil); ; { // not the caller's, which may be on its stack
 		if len(buf) == cap(buf) {
 			larger := append(texts.get(2*cap(buf)), buf...)
-			if own {
-				texts.put(buf)
-			}
-			buf, own = larger, true
+			texts.put(ours)
+			buf, ours = larger, larger
 		}
 		n, err := unix.Read(fd, buf[len(buf):cap(buf)])
 		switch {
