@@ -23,6 +23,7 @@ func main() {
 		io.WriteString(os.Stderr, complaint(err))
 		os.Exit(1)
 	}
+	moreProcessors()
 	job.Main(func() int { return run(context.Background(), os.Args[1:], os.Stdout, os.Stderr) })
 }
 
