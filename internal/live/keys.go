@@ -15,6 +15,7 @@ const (
 // Keys handles what a terminal has sent, and reports whether the user wants to leave. A key must not be split
 // between two calls. page is the number of lines on the screen.
 func (v *View) Keys(sent string, page int) (quit bool) {
+	defer v.arrange()
 	for len(sent) > 0 {
 		key := sent[:keyLength(sent)]
 		sent = sent[len(key):]
@@ -32,7 +33,6 @@ func (v *View) Keys(sent string, page int) (quit bool) {
 			return true
 		}
 	}
-	v.arrange()
 	return false
 }
 
@@ -77,6 +77,8 @@ func (v *View) key(key string, page int) (quit bool) {
 		v.Order = (v.Order + 1) % Order(len(orderNames))
 	case "1", "2", "3":
 		v.Order = Order(key[0] - '1')
+	case "4":
+		v.Order = ByReady
 	case "t":
 		v.Subject = (v.Subject + 1) % (max(v.Last, Threads) + 1)
 		v.top = 0

@@ -158,6 +158,7 @@ func TestLines(t *testing.T) {
 func FuzzKeys(f *testing.F) {
 	f.Add("/\x1b[", 3)
 	f.Add("\xff\x1b\x1bO", -1)
+	f.Add("\x1bOAq", -1)
 	f.Fuzz(func(t *testing.T, sent string, page int) {
 		v := &View{}
 		v.Show(someSecond(), time.Second)
@@ -166,4 +167,14 @@ func FuzzKeys(f *testing.F) {
 			t.Errorf("%d lines", len(lines))
 		}
 	})
+}
+
+// TestSortKeys: each key that the help names sorts by what it says.
+func TestSortKeys(t *testing.T) {
+	for key, want := range map[string]Order{"1": ByCPU, "2": ByWall, "3": BySamples, "4": ByReady} {
+		v := &View{Order: ByName}
+		if v.Keys(key, 10); v.Order != want {
+			t.Errorf("%s sorts by %s", key, orderNames[v.Order])
+		}
+	}
 }

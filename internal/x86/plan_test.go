@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -306,7 +307,7 @@ func TestSyscallKeepsRegisters(t *testing.T) {
 
 func FuzzMakePlan(f *testing.F) {
 	for _, s := range []string{"f30f1efa", "55", "4883ec08", "e811000000", "488b0511000000", "c5fd6f0511000000", "62f1fe486f0511000000",
-		"8fe97881c0", "66e811000000", "f20f78c00102", "0f20c0", "640fa2", "d5ff"} {
+		"8fe97881c0", "66e811000000", "f20f78c00102", "0f20c0", "640fa2", "d5ff", "62253130703030"} {
 		f.Add(code(f, s), uint64(0x401000))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, addr uint64) {
@@ -319,6 +320,9 @@ func FuzzMakePlan(f *testing.F) {
 			t.Fatalf("% x: length %d", b, p.Len())
 		}
 		known := xerr == nil && x.Op != 0 && x.Op != x86asm.VZEROUPPER && x.Op != x86asm.VZEROALL
+		if i := slices.Index(x.Prefix[:], x86asm.Prefix(0x62)); i >= 0 && x.Prefix[i+1]&4 != 0 {
+			known = false // x86asm takes EVEX's opcode maps 4 to 7 for 0 to 3
+		}
 		if known && p.Kind() != StepAll && p.Len() != x.Len {
 			t.Fatalf("% x (%v): length %d, x86asm says %d", b, x, p.Len(), x.Len)
 		}
