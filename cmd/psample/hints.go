@@ -97,12 +97,14 @@ func unnamedHint(u *profile.Unnamed, all int64) string {
 		return false
 	}
 	switch {
-	case is("python", "pypy", "uwsgi", "gunicorn") && !u.Python && share(u.CPU) >= pythonShare:
+	case is("python", "uwsgi", "gunicorn") && !u.Python && share(u.CPU) >= pythonShare:
 		return "the functions of the interpreter are shown: with 'python3 -X perf' (3.12 or later) or PYTHONPERFSUPPORT=1 those of the program are, too"
 	case share(u.Unnamed) < unnamedShare:
 		return ""
 	case u.Object != "":
 		return fmt.Sprintf("%s, most of them in %s: install its debug symbols (or set DEBUGINFOD_URLS), or have it built without -s", unnamed, profile.Clean(path.Base(u.Object)))
+	case is("pypy"):
+		return unnamed + ": PyPy writes no names of compiled functions; CPython does ('python3 -X perf', 3.12 or later)"
 	case is("java"):
 		return fmt.Sprintf("%s: 'jcmd %d Compiler.perfmap' writes the names of compiled methods (JDK 17 or later), then sample again", unnamed, u.PID)
 	case is("node", "nodejs", "deno", "bun", "chrome", "electron"):

@@ -16,6 +16,7 @@ func TestUnnamedHint(t *testing.T) {
 		{"php8.2", "/usr/bin/php8.2", "most of them in php8.2: install its debug symbols"},
 		{"ruby3.3", "", "--yjit-perf=map"},
 		{"beam.smp", "", "+JPperf true"},
+		{"pypy3.9", "", "PyPy writes no names"},
 		{"luajit", "", "most of them in memory that is in no file: if a compiler at run time made them, have it write /tmp/perf-7.map"},
 	} {
 		u := &profile.Unnamed{PID: 7, Program: c.program, Object: c.object, CPU: 100, Unnamed: 90}

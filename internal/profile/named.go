@@ -48,6 +48,9 @@ func UnnamedOf(p *Profile) []Unnamed {
 			if path[i].mapping >= 0 {
 				object = s.mappings[path[i].mapping].Path
 			}
+			if isMemory(object) {
+				object = ""
+			}
 			objects[pid][object] += c.CPU
 		}
 	}
@@ -65,6 +68,12 @@ func UnnamedOf(p *Profile) []Unnamed {
 		return cmp.Or(cmp.Compare(b.Unnamed, a.Unnamed), cmp.Compare(b.CPU, a.CPU), cmp.Compare(a.PID, b.PID))
 	})
 	return list
+}
+
+// isMemory reports whether the kernel names memory so that is in no file of a file system: memfd_create's, as of Erlang's and
+// Java's compilers, System V's, and what is shared without a name.
+func isMemory(path string) bool {
+	return slices.ContainsFunc([]string{"/memfd:", "/SYSV", "/dev/zero"}, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 }
 
 // isPython reports whether a location is a function of Python, as CPython names its trampolines.
