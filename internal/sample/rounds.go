@@ -3,6 +3,7 @@ package sample
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ptools/internal/profile"
@@ -20,9 +21,10 @@ type Rounds struct {
 	mu    sync.Mutex
 	asked []request
 	at    time.Time // when the last round began: until then time is counted
-	cost  Cost      // after the last round
 	over  bool      // sampling has ended: the profile belongs to the goroutine that holds mu
 	err   error     // why it has ended, if the process has not
+
+	cost atomic.Pointer[Cost] // after the last round; nil before it
 }
 
 // request is a function that the sampling goroutine calls after the first round that begins after a moment.
@@ -55,7 +57,9 @@ func (r *Rounds) run(ctx context.Context) {
 func (r *Rounds) serve(p *Progress, over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.over, r.cost, r.at = over, r.sampler.cost, time.Now()
+	r.over, r.at = over, time.Now()
+	cost := r.sampler.cost
+	r.cost.Store(&cost)
 	if !over {
 		r.at = r.sampler.profile.Start.Add(p.Elapsed)
 	}
@@ -100,11 +104,12 @@ func (r *Rounds) Aged() (aged bool) {
 
 func (r *Rounds) aged() bool { return r.over || r.sampler.profile.Size() > mostKept }
 
-// Cost returns what the sampling had cost after the last round. It waits for none.
+// Cost returns what the sampling had cost after the last round. It never waits.
 func (r *Rounds) Cost() Cost {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.cost
+	if cost := r.cost.Load(); cost != nil {
+		return *cost
+	}
+	return Cost{}
 }
 
 // A RoundsWindow is a length of time in which a process is sampled.

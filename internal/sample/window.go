@@ -237,6 +237,7 @@ func (n *Window) leave(images []*heldImage) {
 	defer w.mu.Unlock()
 	if s.users--; s.users == 0 && w.processes[s.pid] == s {
 		delete(w.processes, s.pid)
+		w.sampled.Add(-1)
 		w.drop(s.pid)
 		s.do(s.close)
 	}

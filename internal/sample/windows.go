@@ -42,6 +42,7 @@ type Windows struct {
 	lost    atomic.Int64 // records for which there was no room
 	spent   spent
 	moved   atomic.Int64 // when the buffers were last read, by time.Now; 0 while there is no window
+	sampled atomic.Int64 // number of processes
 }
 
 // A buffer holds 64 samples of a processor (perfevent). It is read after a third of the time in
@@ -125,12 +126,8 @@ func (w *Windows) Moved() time.Time {
 	return time.Time{}
 }
 
-// Processes returns how many processes have a window.
-func (w *Windows) Processes() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.processes)
-}
+// Processes returns how many processes have a window. It never waits.
+func (w *Windows) Processes() int { return int(w.sampled.Load()) }
 
 // admit returns the timed of a process that is to have a window. stat is that of the process now.
 func (w *Windows) admit(pid int, stat *procfs.Stat, err error) (*timed, error) {
@@ -151,6 +148,7 @@ func (w *Windows) admit(pid int, stat *procfs.Stat, err error) (*timed, error) {
 		return nil, err
 	}
 	w.processes[pid] = s
+	w.sampled.Add(1)
 	s.do(s.begin)
 	return s, nil
 }
