@@ -46,7 +46,7 @@ var rooms = map[string][]string{
 	"internal/futex":      {},
 	"internal/goroutines": {"internal/elfsym", "internal/ptrace", "internal/unwind", "pctl/handle"},
 	"internal/gotime":     {"internal/goroutines", "internal/unwind"},
-	"internal/calls":      {"internal/elfsym", "internal/goroutines", "internal/mem", "internal/patience", "internal/perfevent", "internal/procfs", "internal/ptrace", "internal/unwind", "internal/x86", "pctl/handle"},
+	"internal/calls":      {"internal/elfsym", "internal/goroutines", "internal/mem", "internal/patience", "internal/perfevent", "internal/procfs", "internal/ptrace", "internal/rtld", "internal/unwind", "internal/x86", "pctl/handle"},
 	"internal/inner":      {},
 	"internal/guard":      {"internal/ptrace"},
 	"internal/tracee":     {"internal/ptrace", "internal/procfs", "internal/mem", "internal/guard"},

@@ -187,12 +187,18 @@ func (s *session) tellAllOften(after string) error {
 }
 
 // look notices objects that are loaded.
-func (p *part) look() { p.later = append(p.later, p.watch.Look()...) }
+func (p *part) look() {
+	later, missed := p.watch.Look()
+	p.later, p.missed = append(p.later, later...), p.missed || missed
+}
 
 // tellExec says that objects were loaded while calls were counted, and that a process executes another program.
 func (s *session) tellExec(p *part) {
 	if p.look(); len(p.later) > 0 {
 		s.say("not counted are functions of what was loaded meanwhile (name it by its path): %s", calls.FirstOf(p.later))
+	}
+	if p.missed {
+		s.say("not counted are functions of what was loaded too briefly to be seen (name it by its path)")
 	}
 	if executed, unfollowed := p.watch.Left(); executed > 0 || unfollowed > 0 {
 		switch {

@@ -92,7 +92,30 @@ func TestLoadedUnnamed(t *testing.T) {
 		if strings.Contains(said.String(), "loaded meanwhile (name it by its path): "+plugin) != told {
 			t.Errorf("%s: said: %s", pattern, &said)
 		}
+		if strings.Contains(said.String(), tooBriefly) {
+			t.Errorf("%s: said: %s", pattern, &said)
+		}
 		target.Finish()
+	}
+}
+
+// tooBriefly is said of objects that no look has seen.
+const tooBriefly = "loaded too briefly to be seen"
+
+// TestLoadedBriefly: it is said if objects come and go between two looks, unless no pattern means others than those that are mapped.
+func TestLoadedBriefly(t *testing.T) {
+	uprobe.NeedCalls(t)
+	plugin := ptest.Copy(t, ptest.BuildC(t, "plugin.c", "-shared", "-fPIC"))
+	for pattern, told := range map[string]bool{"getpid": true, "libc*`getpid": true, "libc`getpid": false} {
+		target := ptest.Start(t, ptest.BuildC(t, "dlchurn.c"), "-t", "1", "-n", "100000000", "-p", plugin)
+		target.Ready()
+		var out, said strings.Builder
+		if code := run(context.Background(), []string{"--json", "-t", "0.5", "-p", strconv.Itoa(target.PID), pattern}, &out, &said); code != 0 {
+			t.Errorf("%s: status %d", pattern, code)
+		}
+		if strings.Contains(said.String(), tooBriefly) != told {
+			t.Errorf("%s: said: %s", pattern, &said)
+		}
 	}
 }
 

@@ -109,6 +109,7 @@ type part struct {
 	watch   *calls.Watch // nil with --list
 	name    string       // its number and what it is called
 	later   []string     // objects with functions that are asked for, loaded since
+	missed  bool         // others were loaded and unloaded too fast to be seen
 }
 
 // say prints a line about the run on standard error. Of several processes that have the same one the first prints it.

@@ -127,16 +127,19 @@ const (
 )
 
 // Look notices what the process has mapped since the last look, so that it has names, and returns the paths of objects with functions that the
-// patterns name. Their calls are not counted. It is to be called several times a second, and does not look each time.
-func (s *Selection) Look() (later []string) {
+// patterns name. Their calls are not counted, nor are those of objects that were loaded and unloaded between two looks: missed says that there may have
+// been such calls. It is to be called several times a second, and does not look each time.
+func (s *Selection) Look() (later []string, missed bool) {
 	began := time.Now()
 	if began.Before(s.nextLook) {
-		return nil
+		return nil, false
 	}
 	defer func() { s.nextLook = time.Now().Add(max(leastLook, lookShare*time.Since(began))) }()
+	changes := s.loads.count()
 	if !s.image.Current() || s.space.Refresh() != nil {
-		return nil
+		return nil, s.loads.missed(changes, nil)
 	}
+	missed = s.loads.missed(changes, s.whereMapped())
 	for _, o := range s.space.Objects() {
 		wanted := s.wants(&o)
 		if len(wanted) == 0 {
@@ -152,5 +155,5 @@ func (s *Selection) Look() (later []string) {
 			return false
 		})
 	}
-	return later
+	return later, missed
 }

@@ -44,6 +44,7 @@ type Selection struct {
 	lines    map[int][]*lineFound // of each pattern that is a line, in each object
 	searched map[*elfsym.File]bool
 	nextLook time.Time // see Look
+	loads    *loads    // nil: nothing is loaded that could be missed
 }
 
 // Missed returns the patterns that name no function, by their numbers.
@@ -221,6 +222,7 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 		w.Close()
 		return nil, err
 	}
+	w.loads = watchLoads(w)
 	return w, nil
 }
 
@@ -321,7 +323,9 @@ func (w *Watch) Executed() bool { return w.kernel.Executed() }
 // Close lifts the probes.
 func (w *Watch) Close() error {
 	w.guard.end()
-	err := w.kernel.Close()
+	other := w.loads.close() // each waits for the kernel
+	err := errors.Join(w.kernel.Close(), <-other)
+	w.loads = nil
 	for i := range w.texts {
 		w.texts[i].file.Close()
 	}
