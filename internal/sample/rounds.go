@@ -57,11 +57,12 @@ func (r *Rounds) run(ctx context.Context) {
 func (r *Rounds) serve(p *Progress, over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.over, r.at = over, time.Now()
+	now := time.Now()
+	r.over, r.at = over, now
 	cost := r.sampler.cost
 	r.cost.Store(&cost)
 	if !over {
-		r.at = r.sampler.profile.Start.Add(p.Elapsed)
+		r.at = now.Add(-now.Sub(r.sampler.profile.Start.Add(p.Elapsed))) // by the clock of now: it may have been set since Start
 	}
 	early := r.asked[:0]
 	for _, a := range r.asked {
