@@ -69,6 +69,19 @@ func TestExecutedLater(t *testing.T) {
 	checkCounts(t, out.String(), map[string][2]int{"main": {2, 2}})
 }
 
+// counting counts calls of a target, until end is called.
+func counting(target *ptest.Target, args ...string) (end func() (code int, out, said string)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var out, said strings.Builder
+	status := make(chan int)
+	go func() { status <- run(ctx, append([]string{"-p", strconv.Itoa(target.PID)}, args...), &out, &said) }()
+	target.WaitFor("probes", func() bool { return ptest.HasTraps(target.PID) })
+	return func() (int, string, string) {
+		cancel()
+		return <-status, out.String(), said.String()
+	}
+}
+
 // TestLoadedUnnamed: objects with functions that are asked for, and that were loaded meanwhile, are said not to be counted.
 func TestLoadedUnnamed(t *testing.T) {
 	uprobe.NeedCalls(t)
@@ -76,24 +89,12 @@ func TestLoadedUnnamed(t *testing.T) {
 	for pattern, told := range map[string]bool{"plugin_*": true, "a.out`plugin_*": false, "plugin_user": false} {
 		target := ptest.Start(t, ptest.BuildC(t, "testdata/loadonce.c"), plugin)
 		target.Ready()
-		ctx, cancel := context.WithCancel(context.Background())
-		var out, said strings.Builder
-		status := make(chan int)
-		go func() {
-			status <- run(ctx, []string{"--json", "-p", strconv.Itoa(target.PID), pattern}, &out, &said)
-		}()
-		target.WaitFor("probes", func() bool { return ptest.HasTraps(target.PID) })
+		end := counting(target, "--json", pattern)
 		fmt.Fprintln(target.Stdin)
 		target.Line()
-		cancel()
-		if code := <-status; code != 0 {
-			t.Errorf("%s: status %d", pattern, code)
-		}
-		if strings.Contains(said.String(), "loaded meanwhile (name it by its path): "+plugin) != told {
-			t.Errorf("%s: said: %s", pattern, &said)
-		}
-		if strings.Contains(said.String(), tooBriefly) {
-			t.Errorf("%s: said: %s", pattern, &said)
+		code, _, said := end()
+		if code != 0 || strings.Contains(said, tooBriefly) || strings.Contains(said, "loaded meanwhile (name it by its path): "+plugin) != told {
+			t.Errorf("%s: status %d, said: %s", pattern, code, said)
 		}
 		target.Finish()
 	}
@@ -125,21 +126,14 @@ func TestCallerLoadedLater(t *testing.T) {
 	plugin := ptest.Copy(t, ptest.BuildC(t, "testdata/loadonce.c", "-shared", "-fPIC", "-DPLUGIN"))
 	target := ptest.Start(t, ptest.BuildC(t, "testdata/loadonce.c"), plugin)
 	target.Ready()
-	ctx, cancel := context.WithCancel(context.Background())
-	var out, said strings.Builder
-	status := make(chan int)
-	go func() {
-		status <- run(ctx, []string{"--json", "--where", "-p", strconv.Itoa(target.PID), "a.out`plugin_user"}, &out, &said)
-	}()
-	target.WaitFor("probes", func() bool { return ptest.HasTraps(target.PID) })
+	end := counting(target, "--json", "--where", "a.out`plugin_user")
 	for range 100 { // the first calls are before the counting begins: how often it is called is looked at
 		fmt.Fprintln(target.Stdin)
 		target.Line()
 		time.Sleep(5 * time.Millisecond)
 	}
-	cancel()
-	if code := <-status; code != 0 || !strings.Contains(out.String(), `"function":"plugin_enter"`) || !strings.Contains(out.String(), `"function":"main"`) {
-		t.Errorf("status %d: %s%.2000s", code, &said, &out)
+	if code, out, said := end(); code != 0 || !strings.Contains(out, `"function":"plugin_enter"`) || !strings.Contains(out, `"function":"main"`) {
+		t.Errorf("status %d: %s%.2000s", code, said, out)
 	}
 	target.Finish()
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -33,14 +32,5 @@ func boundMemory(ctx context.Context) {
 			every.Stop()
 			return
 		}
-	}
-}
-
-// moreProcessors lets goroutines run while others sleep in system calls on the memory and the files of strangers: such a call keeps one of the
-// runtime's processors for up to 10 ms, and there may be tens of them a second. In the siege of internal/hostile on two processors, a goroutine that
-// could run waited longer than 64 ms a thousand times in 35 s, sometimes with a lock; with twice as many processors of the runtime 40 times.
-func moreProcessors() {
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
 	}
 }

@@ -136,8 +136,11 @@ func (s *Selection) Look() (later []string, missed bool) {
 	}
 	defer func() { s.nextLook = time.Now().Add(max(leastLook, lookShare*time.Since(began))) }()
 	changes := s.loads.count()
-	if !s.image.Current() || s.space.Refresh() != nil {
+	if !s.image.Current() {
 		return nil, s.loads.missed(changes, nil)
+	}
+	if s.space.Refresh() != nil {
+		return nil, false
 	}
 	missed = s.loads.missed(changes, s.whereMapped())
 	for _, o := range s.space.Objects() {

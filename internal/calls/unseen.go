@@ -75,18 +75,16 @@ func (l *loads) count() uint64 {
 // close lifts the probe. The result is sent when that is done.
 func (l *loads) close() <-chan error {
 	done := make(chan error, 1)
-	go func() { // awaited by the receiver
-		if l == nil {
-			done <- nil
-			return
-		}
-		done <- l.counter.Close()
-	}()
+	if l == nil {
+		done <- nil
+		return done
+	}
+	go func() { done <- l.counter.Close() }() // awaited by the receiver
 	return done
 }
 
 // missed reports whether the linker has changed its list more often than objects have come and gone until now. calls is how often it had called its
-// function before the present map was read, nil if that cannot be: twice for each change, of one object or more.
+// function before the present map was read: twice for each change, of one object or more. now is nil if there is no map any more.
 func (l *loads) missed(calls uint64, now map[where]bool) bool {
 	if l == nil {
 		return false

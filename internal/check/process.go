@@ -118,7 +118,8 @@ func tryJIT(pid int, space *handle.Space) Line {
 	compiled := false
 	for i := range maps {
 		m := &maps[i]
-		compiled = compiled || m.Perm&procfs.Exec != 0 && m.Inode == 0 && (m.Path == "" || strings.HasPrefix(m.Path, "[anon"))
+		memory := m.Inode == 0 && (m.Path == "" || strings.HasPrefix(m.Path, "[anon")) || strings.HasPrefix(m.Path, "/memfd:")
+		compiled = compiled || m.Perm&procfs.Exec != 0 && memory
 	}
 	switch {
 	case space.PerfMap():
@@ -127,6 +128,6 @@ func tryJIT(pid int, space *handle.Space) Line {
 		return works(feature, "not needed: there is no such code")
 	}
 	l := refused(feature, nil, errors.New("there is no /tmp/perf-PID.map of the process's user or root"), "")
-	l.Remedy = "node: --perf-basic-prof; java: jcmd PID Compiler.perfmap"
+	l.Remedy = "node: --perf-basic-prof; java: jcmd PID Compiler.perfmap; erl +JPperf true"
 	return l
 }

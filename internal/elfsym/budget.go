@@ -93,7 +93,8 @@ var heavy pace
 // keep is called now and then by who works for a file. It waits while the work for others takes too much.
 func (p *pace) keep(b *budget) {
 	now := time.Since(books.began).Nanoseconds()
-	cost := min(now-b.paced.Swap(now), int64(time.Millisecond)) * 4 / int64(min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))
+	processors := min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) // the runtime may have more of them than the machine
+	cost := min(now-b.paced.Swap(now), int64(time.Millisecond)) * 4 / int64(processors)
 	if p.last.Swap(b) != b {
 		for {
 			next := p.next.Load()

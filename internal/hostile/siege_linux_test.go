@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -141,8 +140,8 @@ func (s *siege) late() {
 	for page, spent := range s.spent {
 		slices.Sort(spent)
 		n := len(spent)
-		over := n - sort.Search(n, func(i int) bool { return spent[i] > time.Second })
-		s.t.Logf("%s: %d answers, late by %v in the middle, nine in ten up to %v, all up to %v, %d by more than a second", page, n, spent[n/2], spent[n*9/10], spent[n-1], over)
+		intime, _ := slices.BinarySearch(spent, time.Second)
+		s.t.Logf("%s: %d answers, late by %v in the middle, nine in ten up to %v, all up to %v, %d by more than a second", page, n, spent[n/2], spent[n*9/10], spent[n-1], n-intime)
 	}
 }
 

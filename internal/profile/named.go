@@ -71,7 +71,7 @@ func UnnamedOf(p *Profile) []Unnamed {
 }
 
 // isMemory reports whether the kernel names memory so that is in no file of a file system: memfd_create's, as of Erlang's and
-// Java's compilers, System V's, and what is shared without a name.
+// .NET's compilers, System V's, and what is shared without a name.
 func isMemory(path string) bool {
 	return slices.ContainsFunc([]string{"/memfd:", "/SYSV", "/dev/zero"}, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 }
