@@ -10,7 +10,7 @@ import (
 // Where names an instruction: an address, or an offset from a symbol, in one
 // object or in every object that has the symbol.
 type Where struct {
-	Object string // base name or path of the object; empty: any
+	Object string // a name of the object (handle.Space.Named), as its path or file name; empty: any
 	Symbol string // raw or demangled name, or that of a Go function; empty: Addr is meant
 	Offset uint64 // bytes after the symbol
 	Addr   uint64 // run-time address, where Symbol is empty

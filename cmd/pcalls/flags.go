@@ -72,8 +72,9 @@ A PATTERN is a function's name, in which * is any text and ? any character: the 
 the symbol table, the demangled name with or without parameters, a C++ name without
 namespaces, a Go name with or without the path of its package. FILE:LINE are the functions
 that have code of a line of source; FILE is the end of its path. OBJECT is a path, a file
-name, a file name up to .so, or a.out, which is the program. Without it all objects are
-searched. Those that are loaded later are not, unless OBJECT is their path.
+name, a file name up to .so, what a library calls itself, or of the program a.out or the
+name by which it was executed. Without it all objects are searched. Those that are loaded
+later are not, unless OBJECT is their path.
 
 Before calls of a running process are counted, a look of some milliseconds at each function
 tells how often it is called. Functions whose probes would take more than 20% of a

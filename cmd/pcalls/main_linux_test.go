@@ -268,3 +268,16 @@ func TestThread(t *testing.T) {
 		t.Errorf("status %d, %q", code, errs.String())
 	}
 }
+
+// TestListMissed: --list of a running process says what is not there, as it does of a command.
+func TestListMissed(t *testing.T) {
+	target := ptest.Start(t, ptest.BuildC(t, "idle.c"), "-t", "1")
+	target.Ready()
+	for pattern, want := range map[string]string{"libnone`x": "has mapped no object named libnone", "idle_non": "no function is named idle_non"} {
+		var out, errs strings.Builder
+		code := run(context.Background(), []string{"--list", "-p", strconv.Itoa(target.PID), pattern}, &out, &errs)
+		if code != 1 || !strings.Contains(errs.String(), want) || out.Len() > 0 {
+			t.Errorf("%s: status %d, %q, %q", pattern, code, out.String(), errs.String())
+		}
+	}
+}

@@ -208,7 +208,7 @@ func (s *session) findAll(ctx context.Context) error {
 		}
 	}
 	s.about = ""
-	if len(s.parts) == 0 && !s.list {
+	if len(s.parts) == 0 {
 		return first
 	}
 	return nil

@@ -31,7 +31,7 @@ func (p *Process) OnlyInlined(pattern *Pattern) (in []string) {
 // search looks into the objects that a pattern means.
 func (p *Process) search(pattern *Pattern, into func(*elfsym.File)) {
 	for _, o := range p.space.Objects() {
-		if o.File != nil && pattern.In(o.Path, o.Path == p.main) {
+		if o.File != nil && pattern.In(p.space.Names(&o)) {
 			into(o.File)
 		}
 	}

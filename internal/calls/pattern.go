@@ -3,8 +3,8 @@ package calls
 import (
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
@@ -98,15 +98,9 @@ func opening(s string) int {
 	return -1
 }
 
-// In reports whether the pattern looks into an object with a path. Objects are named by their path, their file name, that
-// up to .so, or a.out, which is the program.
-func (p *Pattern) In(file string, isMain bool) bool {
-	if p.object == "" {
-		return true
-	}
-	base := path.Base(file)
-	stem, _, _ := strings.Cut(base, ".so")
-	return isMain && p.object == "a.out" || glob(p.object, file) || glob(p.object, base) || glob(p.object, stem)
+// In reports whether the pattern looks into an object with some names (handle.Space.Names).
+func (p *Pattern) In(names []string) bool {
+	return p.object == "" || slices.ContainsFunc(names, func(name string) bool { return glob(p.object, name) })
 }
 
 // Names are the names that a function can be asked for by.

@@ -121,8 +121,9 @@ func (s *Selection) wants(o *handle.Object) (wanted []int) {
 	if o.File == nil || s.searched[o.File] || strings.HasPrefix(o.Path, "[") {
 		return nil
 	}
+	names := s.space.Names(o)
 	for i := range s.patterns {
-		if s.patterns[i].In(o.Path, o.Path == s.main) {
+		if s.patterns[i].In(names) {
 			wanted = append(wanted, i)
 		}
 	}
@@ -139,7 +140,7 @@ func (p *Process) Similar(pattern *Pattern) []string {
 // Without a name it is the program. It returns false if no such object is mapped, and the pattern has no path of a file.
 func (p *Process) Object(pattern *Pattern) (path string, stripped, ok bool) {
 	for _, o := range p.space.Objects() {
-		if isMain := o.Path == p.main; o.File != nil && pattern.In(o.Path, isMain) && (isMain || pattern.object != "") {
+		if isMain := o.Path == p.main; o.File != nil && pattern.In(p.space.Names(&o)) && (isMain || pattern.object != "") {
 			return o.Path, o.File.Names() <= elfsym.NamesOfExports, true
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"ptools/internal/ptest"
 	_ "ptools/internal/ptest/uprobe" // PTOOLS_PROBES
+	"ptools/pctl/handle"
 )
 
 func TestMain(m *testing.M) { ptest.Main(m) }
@@ -220,7 +221,7 @@ func TestNames(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := p.In("/usr/lib/libc.so.6", false) && p.mayMatch(c.raw) && p.Matches(&names); got != want {
+				if got := p.In(handle.FileNames("/usr/lib/libc.so.6")) && p.mayMatch(c.raw) && p.Matches(&names); got != want {
 					t.Errorf("%s for %s: %v", text, c.raw, got)
 				}
 			}

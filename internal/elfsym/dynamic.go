@@ -44,8 +44,14 @@ func (f *image) dynView(tag elf.DynTag, n uint64) view {
 
 // FirstNeeded returns the first shared object that the file needs, by the name that the run-time linker looks for; "" if it
 // needs none.
-func (f *File) FirstNeeded() string {
-	off, ok := f.dyn()[elf.DT_NEEDED]
+func (f *image) FirstNeeded() string { return f.dynText(elf.DT_NEEDED) }
+
+// Soname returns what the shared object is called by those that need it; "" if it has no such name.
+func (f *image) Soname() string { return f.dynText(elf.DT_SONAME) }
+
+// dynText returns the text of a dynamic entry.
+func (f *image) dynText(tag elf.DynTag) string {
+	off, ok := f.dyn()[tag]
 	if !ok {
 		return ""
 	}

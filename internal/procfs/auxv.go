@@ -8,9 +8,10 @@ import (
 
 // Types of auxiliary vector entries (getauxval(3)).
 const (
-	AuxBase  = 7  // where the run-time linker is loaded; 0 without one
-	AuxEntry = 9  // entry point of the program
-	AuxVDSO  = 33 // address of the vDSO's ELF header
+	AuxBase   = 7  // where the run-time linker is loaded; 0 without one
+	AuxEntry  = 9  // entry point of the program
+	AuxExecFn = 31 // address of the path that execve(2) was given
+	AuxVDSO   = 33 // address of the vDSO's ELF header
 )
 
 // An Auxv maps the types of a process's auxiliary vector to their values.

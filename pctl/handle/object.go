@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"ptools/internal/elfsym"
 	"ptools/internal/patience"
@@ -94,32 +93,6 @@ func (s *Space) Mapped() []Object {
 	list := make([]Object, len(state.objects))
 	for i, o := range state.objects {
 		list[i] = o.mapped()
-	}
-	return list
-}
-
-// Named returns the objects with a name, the main program first, then by address.
-// It opens no other objects. The name is an object's path, its file name
-// ("libc.so.6"), the file name up to or before ".so" ("libc.so", "libc"), or
-// "a.out" for the main program. All objects have the empty name.
-func (s *Space) Named(name string) []Object {
-	var list []Object
-	for _, o := range s.now.Load().named(name) {
-		list = append(list, s.object(o))
-	}
-	return list
-}
-
-func (s *mapState) named(name string) []*object {
-	main := s.main()
-	var list []*object
-	if main != nil && (name == "a.out" || main.called(name)) {
-		list = append(list, main)
-	}
-	for _, o := range s.objects {
-		if o != main && o.called(name) {
-			list = append(list, o)
-		}
 	}
 	return list
 }
@@ -279,18 +252,4 @@ func (s *Space) Inlined(object, symbol string) []string {
 		names = append(names, o.File.InlinedIn(symbol)...)
 	}
 	return names
-}
-
-// called reports whether the object has a name. The kernel's own object also has the name
-// that the run-time linker uses for it.
-func (o *object) called(name string) bool {
-	if name == "" || name == o.path || name == o.name {
-		return true
-	}
-	own := o.name
-	if o.id.special == vdsoName {
-		own = vdsoLinkName
-	}
-	rest, ok := strings.CutPrefix(own, name)
-	return ok && (rest == "" || strings.HasPrefix(rest, ".so") || strings.HasSuffix(name, ".so") && strings.HasPrefix(rest, "."))
 }
