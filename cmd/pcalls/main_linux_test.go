@@ -223,6 +223,27 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
+// TestQuantilesOfFew: the one call's duration is known exactly, and so is the longest one's of few.
+func TestQuantilesOfFew(t *testing.T) {
+	const longest = 2560 * time.Microsecond
+	one := calls.Stats{Max: longest}
+	one.Buckets[perfevent.BucketOf(longest)] = 1
+	few := one
+	few.Buckets[perfevent.BucketOf(time.Microsecond)] = 20
+	for _, test := range []struct {
+		stats *calls.Stats
+		q     float64
+		want  time.Duration
+	}{{&one, .5, longest}, {&one, .99, longest}, {&few, .99, longest}, {&few, .96, longest}, {&calls.Stats{}, .5, 0}} {
+		if got := calls.Quantile(test.stats, test.q); got != test.want {
+			t.Errorf("quantile %v is %v, want %v", test.q, got, test.want)
+		}
+	}
+	if got := calls.Quantile(&few, .95); got > 2*time.Microsecond {
+		t.Errorf("quantile .95 of 21 is %v", got)
+	}
+}
+
 // TestClosedOutput: a reader that goes away ends a view quietly.
 func TestClosedOutput(t *testing.T) {
 	s := &session{config: &config{}, stdout: failing{}, stderr: io.Discard}

@@ -208,10 +208,13 @@ func (s *session) findAll(ctx context.Context) error {
 		}
 	}
 	s.about = ""
-	if len(s.parts) == 0 {
-		return first
+	switch {
+	case len(s.parts) > 0:
+		return nil
+	case len(s.pids) > 1:
+		return fmt.Errorf("none of the %d processes is counted", len(s.pids))
 	}
-	return nil
+	return first
 }
 
 // processName is the number and the name of a process. One that has ended has no name any more.

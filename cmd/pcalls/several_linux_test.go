@@ -55,6 +55,11 @@ func TestSeveral(t *testing.T) {
 			t.Errorf("said %q", errs.String())
 		}
 	}
+	var out, errs strings.Builder
+	code := run(context.Background(), []string{"-p", both, "libnone`naps"}, &out, &errs)
+	if want := "none of the 2 processes is counted\n"; code != 1 || strings.Count(errs.String(), "libnone") != 2 || !strings.HasSuffix(errs.String(), want) {
+		t.Errorf("status %d, %q", code, errs.String())
+	}
 	for _, target := range []*ptest.Target{a, b} {
 		ptest.TextIntact(t, target.PID)
 		target.Kill()

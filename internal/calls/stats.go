@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"math"
 	"time"
 
 	"ptools/internal/perfevent"
@@ -9,8 +10,8 @@ import (
 // Stats are the calls of a function.
 type Stats = perfevent.CallStats
 
-// Quantile returns a duration that a share q of the ended calls did not exceed. It is within an eighth of the true one: within a class of durations
-// calls count as evenly spread.
+// Quantile returns the duration of the call that a share q of the ended calls, that one included, did not exceed. It is the longest call where
+// that is the one, and else within an eighth of the true duration: within a class of durations calls count as evenly spread.
 func Quantile(s *Stats, q float64) time.Duration {
 	all := uint64(0)
 	for _, n := range s.Buckets {
@@ -19,7 +20,10 @@ func Quantile(s *Stats, q float64) time.Duration {
 	if all == 0 {
 		return 0
 	}
-	rank := q * float64(all)
+	rank := math.Ceil(q * float64(all))
+	if rank >= float64(all) {
+		return s.Max
+	}
 	before := 0.0
 	for i, n := range s.Buckets {
 		if n == 0 || before+float64(n) < rank {

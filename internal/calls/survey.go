@@ -66,12 +66,24 @@ func (s *survey) choose() {
 		s.complete()
 		loads, share := s.look(s.standing, surveyAll, time.Duration(w.spec.Limit*float64(surveyAll)))
 		s.expect(loads)
-		changed := w.guard.set(w, loads, choose(loads, w.spec.Limit*faster(share)), 0)
+		limit := w.spec.Limit
+		if timed(loads) > limit {
+			limit *= faster(share)
+		}
+		changed := w.guard.set(w, loads, choose(loads, limit), 0)
 		s.standing = slices.DeleteFunc(s.standing, s.liftHot)
 		if !changed || share <= w.spec.Limit {
 			break
 		}
 	}
+}
+
+// timed returns what timing all of some functions takes.
+func timed(loads []load) (share float64) {
+	for _, l := range loads {
+		share += l.timed
+	}
+	return share
 }
 
 // expect notes what functions would take. The first looks are short, and the target may have waited for a processor.
