@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ianlancetaylor/demangle"
-
 	"ptools/internal/elfsym"
 )
 
@@ -124,14 +122,14 @@ func NamesOf(raw string) Names {
 		if len(raw) > maxMangled {
 			break
 		}
-		add(elfsym.Demangled(raw))
-		plain := elfsym.DemangledAs(raw, demangle.NoParams, demangle.NoTemplateParams, demangle.NoClones)
-		add(plain)
-		base := plain[strings.LastIndexByte(plain, ':')+1:]
+		f := elfsym.FormsOf(raw)
+		add(f.Full)
+		add(f.Plain)
+		base := f.Plain[strings.LastIndexByte(f.Plain, ':')+1:]
 		add(base)
-		if whole := elfsym.DemangledAs(raw, demangle.NoTemplateParams, demangle.NoClones); strings.HasPrefix(whole, plain+"(") {
-			add(whole)
-			add(base + whole[len(plain):])
+		if strings.HasPrefix(f.Whole, f.Plain+"(") {
+			add(f.Whole)
+			add(base + f.Whole[len(f.Plain):])
 		}
 	case strings.Contains(raw, "/"):
 		add(raw[lastSlash(raw)+1:])

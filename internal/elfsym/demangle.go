@@ -24,25 +24,64 @@ func mangled(s string) bool {
 
 // demangled returns the demangled name, or raw if it cannot be demangled.
 func demangled(raw string) string {
-	return DemangledAs(raw)
+	return demangledAs(raw)
 }
 
-// DemangledAs is Demangled with some parts left out.
-func DemangledAs(raw string, options ...demangle.Option) string {
+// demangledAs is demangled with some parts left out.
+func demangledAs(raw string, options ...demangle.Option) string {
 	if !mangled(raw) || len(raw) > maxMangled {
 		return raw
 	}
 	return demangle.Filter(oldRust(raw), append(options, demangle.MaxLength(maxDemangled))...)
 }
 
+// Forms are a name as it is demangled, and the same without what the compiler has added for a copy and without template
+// arguments: with its parameters, and without them.
+type Forms struct{ Full, Whole, Plain string }
+
+// FormsOf demangles a name. All forms are raw if it cannot be demangled.
+func FormsOf(raw string) Forms {
+	if ast, err := demangle.ToAST(raw); err == nil && len(raw) <= maxMangled && !isOldRust(raw) {
+		print := func(part demangle.AST, options ...demangle.Option) string {
+			return demangle.ASTToString(part, append(options, demangle.MaxLength(maxDemangled))...)
+		}
+		f := Forms{Full: print(ast)}
+		for clone, ok := ast.(*demangle.Clone); ok; clone, ok = ast.(*demangle.Clone) {
+			ast = clone.Base
+		}
+		f.Whole = print(ast, demangle.NoTemplateParams)
+		if typed, ok := ast.(*demangle.Typed); ok {
+			ast = typed.Name
+		}
+		f.Plain = print(ast, demangle.NoTemplateParams)
+		return f
+	}
+	return formsOneByOne(raw)
+}
+
+// formsOneByOne demangles a name once for each form. This is a Rust name, or one that is followed by something else.
+func formsOneByOne(raw string) Forms {
+	return Forms{
+		Full:  demangledAs(raw),
+		Whole: demangledAs(raw, demangle.NoTemplateParams, demangle.NoClones),
+		Plain: demangledAs(raw, demangle.NoParams, demangle.NoTemplateParams, demangle.NoClones),
+	}
+}
+
+// isOldRust reports whether a name ends like one of Rust's first mangling scheme.
+func isOldRust(raw string) bool {
+	end := strings.LastIndex(raw, "17h")
+	return strings.HasPrefix(raw, "_ZN") && end >= 0 && len(raw) >= end+20 && raw[end+19] == 'E'
+}
+
 // oldRust doubles the underscore that an identifier begins with in a name of Rust's first mangling scheme. The demangler
 // takes one for a separator, which only the second scheme has: __rust_begin_short_backtrace would lose it. All other names
 // are returned as they are.
 func oldRust(raw string) string {
-	end := strings.LastIndex(raw, "17h")
-	if !strings.HasPrefix(raw, "_ZN") || end < 0 || len(raw) < end+20 || raw[end+19] != 'E' {
+	if !isOldRust(raw) {
 		return raw
 	}
+	end := strings.LastIndex(raw, "17h")
 	var out []byte
 	done := 0 // bytes of raw that are in out
 	for at := len("_ZN"); at < end; {
