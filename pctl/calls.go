@@ -39,6 +39,7 @@ type Calls struct {
 	last  []CallStats  // at that time
 
 	elsewhere uint64 // the same
+	unread    uint64 // the same
 }
 
 // CalledFunction is a function whose calls are counted.
@@ -146,12 +147,24 @@ func (c *Calls) Functions() []*CalledFunction { return c.functions }
 // Elsewhere returns how many calls began or ended in text that was mapped again since, as of an object that is unloaded and loaded. Before
 // Linux 6.6 these are not counted.
 func (c *Calls) Elsewhere() uint64 {
+	elsewhere, _ := c.uncounted()
+	return elsewhere
+}
+
+// Unread returns how many calls are not counted because memory that their condition is about could not be read: at a null pointer, or in a page of
+// a file that the process has not read yet.
+func (c *Calls) Unread() uint64 {
+	_, unread := c.uncounted()
+	return unread
+}
+
+func (c *Calls) uncounted() (elsewhere, unread uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.watch != nil {
-		c.elsewhere = c.watch.Elsewhere()
+		c.elsewhere, c.unread = c.watch.Uncounted()
 	}
-	return c.elsewhere
+	return c.elsewhere, c.unread
 }
 
 // Next waits for the next event: a KindCall for each call that the CallSpec asks for, within 10 ms of its end. Calls of
@@ -193,7 +206,7 @@ func (c *Calls) Close() error {
 		c.p.mu.Unlock()
 		c.watch.End()
 		c.last = c.Stats()
-		c.Elsewhere()
+		c.uncounted()
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.err = c.p.fail("close calls", c.discard())

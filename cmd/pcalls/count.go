@@ -212,6 +212,11 @@ func (s *session) tellExec(p *part) {
 			s.say("%s not followed: there are too many processes", counted(unfollowed, "child was", "children were"))
 		}
 	}
+	elsewhere, unread := p.watch.Uncounted()
+	if unread > 0 {
+		s.say("%s not counted: memory that the condition is about could not be read, as at a null pointer or in a page of a file that the process has not read yet",
+			counted(unread, "call is", "calls are"))
+	}
 	if s.follow {
 		return
 	}
@@ -221,8 +226,8 @@ func (s *session) tellExec(p *part) {
 	if err := p.watch.Lost(); err != nil {
 		s.say("process %d: %v", p.process.PID, err)
 	}
-	if n := p.watch.Elsewhere(); n > 0 {
-		s.say("%s not counted: before Linux 6.6, not in objects that are mapped again", counted(n, "beginning or end of a call was", "beginnings and ends of calls were"))
+	if elsewhere > 0 {
+		s.say("%s not counted: before Linux 6.6, not in objects that are mapped again", counted(elsewhere, "beginning or end of a call was", "beginnings and ends of calls were"))
 	}
 }
 

@@ -51,7 +51,10 @@ func planOf(process *calls.Process, t *calls.Target, inlined bool, cost *calls.C
 			j.Returns = append(j.Returns, at)
 		}
 	}
-	if t.Plan.Entry.Tail {
+	switch e := &t.Plan.Entry; {
+	case e.Return:
+		j.Returns = append(j.Returns, entry)
+	case e.Tail:
 		j.Tails = append(j.Tails, entry)
 	}
 	if cost != nil {

@@ -274,6 +274,19 @@ func (s *session) tellRefused(found *calls.Selection) {
 	if refused > 0 {
 		s.say("%d of %d functions are not counted%s; --list names all", refused, len(found.Targets), reasons(found))
 	}
+	if names := wordsSummed(found); len(names) > 0 {
+		s.say("no debug information says what is summed: it is taken for a number of 8 bytes, and a negative one of 4 bytes counts as 4294967296 more (%s)", firstOf(names))
+	}
+}
+
+// wordsSummed returns functions of which words are summed that may be numbers of fewer bytes.
+func wordsSummed(found *calls.Selection) (names []string) {
+	for i := range found.Targets {
+		if t := &found.Targets[i]; t.Err == nil && t.SumsWords() {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }
 
 // close lifts the probes.

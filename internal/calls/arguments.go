@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"slices"
 	"strings"
 
 	"ptools/internal/elfsym"
@@ -14,6 +15,7 @@ type argument struct {
 	parts  []part       // nil: not known
 	result bool
 	text   int // number of the text that is copied for it; -1: none
+	load   int // number of the copy of the object that has the text; -1: there is none
 	length int // word that has the length of the text; -1: it ends with a zero byte
 }
 
@@ -62,7 +64,7 @@ func (l *layout) untyped(f *Found) {
 		return
 	}
 	add := func(word int, isResult bool) argument {
-		a := argument{parts: []part{{word, 0, 8}}, result: isResult, text: -1, length: -1}
+		a := argument{parts: []part{{word, 0, 8}}, result: isResult, text: -1, load: -1, length: -1}
 		if f.Convention == C { // texts of Go do not end with a zero byte
 			l.copyText(&a, word, -1)
 		}
@@ -76,7 +78,7 @@ func (l *layout) untyped(f *Found) {
 
 // argument returns how a parameter is read.
 func (l *layout) argument(p *elfsym.Param, parts []part, result bool) argument {
-	a := argument{name: p.Name, typ: p.Type, parts: parts, result: result, text: -1, length: -1}
+	a := argument{name: p.Name, typ: p.Type, parts: parts, result: result, text: -1, load: -1, length: -1}
 	t := p.Type
 	if strings.HasPrefix(p.Name, "~") {
 		a.name = ""
@@ -95,7 +97,7 @@ func (l *layout) argument(p *elfsym.Param, parts []part, result bool) argument {
 		case elem.Kind == elfsym.Struct:
 			l.copyString(&a, elem)
 		}
-	case t.Kind == elfsym.GoString && len(parts) == 2, t.Kind == elfsym.GoSlice && len(parts) == 3 && isBytes(t), isPair(t) && len(parts) == 2 && strings.Contains(t.Name, "str"):
+	case t.Kind == elfsym.GoString && len(parts) == 2, t.Kind == elfsym.GoSlice && len(parts) == 3 && isBytes(t), isRustText(t) && len(parts) == 2:
 		l.copyText(&a, parts[0].word, parts[1].word)
 	case isView(t) && len(parts) == 2:
 		l.copyText(&a, parts[1].word, parts[0].word)
@@ -128,7 +130,16 @@ func isView(t *elfsym.Type) bool {
 		return false
 	}
 	f := t.Fields()
-	return len(f) == 2 && f[0].Name == "_M_len" && f[1].Name == "_M_str"
+	return len(f) == 2 && f[0].Name == "_M_len" && f[1].Name == "_M_str" && ofBytes(f[1].Type)
+}
+
+// ofBytes reports whether a type is a pointer to characters of one byte: there are strings of wider ones.
+func ofBytes(t *elfsym.Type) bool {
+	if t.Kind != elfsym.Pointer {
+		return false
+	}
+	elem := t.Elem()
+	return elem != nil && elem.Size == 1
 }
 
 // isString reports whether a type is std::string of libstdc++: it begins with an address and a length.
@@ -137,7 +148,10 @@ func isString(t *elfsym.Type) bool {
 		return false
 	}
 	f := t.Fields()
-	return len(f) > 1 && f[0].Name == "_M_dataplus" && f[1].Name == "_M_string_length" && f[1].Off == 8
+	if len(f) < 2 || f[0].Name != "_M_dataplus" || f[1].Name != "_M_string_length" || f[1].Off != 8 {
+		return false
+	}
+	return slices.ContainsFunc(f[0].Type.Fields(), func(m elfsym.Field) bool { return m.Name == "_M_p" && ofBytes(m.Type) })
 }
 
 // copyString copies the text of an object that a pointer leads to, if it is a string or a view of one.
@@ -152,6 +166,7 @@ func (l *layout) copyString(a *argument, t *elfsym.Type) {
 	}
 	l.copies[first+*loads] = perfevent.LoadAt(a.parts[0].word, 0)
 	at := words + 2**loads
+	a.load = first + *loads
 	*loads++
 	if isString(t) {
 		l.copyText(a, at, at+1)

@@ -67,7 +67,8 @@ func TestArguments(t *testing.T) {
 			target.Ready()
 			names := []string{"ints", "flags", "colors", "texts", "pairs", "mixes", "doubles", "floaty", "bigs", "makes", "pointers", "nothing", "strings", "byvalue", "classes", "many", "walk"}
 			if strings.HasPrefix(name, "Go") {
-				names = []string{"main.ints", "main.texts", "main.dynamic", "main.structs", "main.floats", "main.arrays", "main.blank", "main.(*point).walk", "main.point.value", "main.generic*", "main.many"}
+				names = []string{"main.ints", "main.texts", "main.dynamic", "main.structs", "main.floats", "main.arrays", "main.blank", "main.(*point).walk", "main.point.value", "main.generic*", "main.many", "main.deferred", "main.safe", "main.*.put", "main.*.set",
+					"main.makes*.func1", "main.eleven", "main.twice", "main.called"}
 			}
 			w := report(t, target.PID, path.Base(program), CallReports{Each: true, Values: true}, names...)
 			for i := range w.Targets {
@@ -192,22 +193,24 @@ func TestConditionErrors(t *testing.T) {
 	}
 	defer p.Close()
 	for text, want := range map[string]string{
-		"ints(size > 5)":              "no argument is named size, but a, b, c, d, e, f, g, h, i, j",
-		"ints($11 > 5)":               "no argument $11: there are 10",
-		"ints(a > 5.5)":               "only whole numbers are compared",
-		"ints(a > 5000000000)":        "a has 4 bytes, and never the value that it is compared with",
-		"ints(b > -1)":                "b is never negative",
-		"ints(a > d)":                 "a and d cannot be compared: one has a sign, and the other has 8 bytes and none",
-		"ints(a == )":                 "an argument or a number is missing at its end",
-		"ints(a == 5 b)":              `"b" is not expected there`,
-		"ints((a == 5)":               "", // no condition, and no name
-		"ints(5 == 5)":                "a comparison is of an argument, as in size > 1m",
-		"doubles(x > 5)":              "x is no integer, pointer or text",
-		`doubles(n == "text")`:        "n is no text",
-		`texts(s > "text")`:           "texts are compared by == and != only",
-		"pairs(p.c == 5)":             "p has no member c, but a, b",
-		"pairs(p == 5)":               "p is no integer, pointer or text",
-		"walk(n->next->nexts == nil)": "n.next has no member nexts, but id, name, next, kind, in",
+		"ints(size > 5)":                "no argument is named size, but a, b, c, d, e, f, g, h, i, j",
+		"ints($11 > 5)":                 "no argument $11: there are 10",
+		"ints(a > 5.5)":                 "only whole numbers are compared",
+		"ints(a > 5000000000)":          "a has 4 bytes, and never the value that it is compared with",
+		"ints(b > -1)":                  "b is never negative",
+		"ints(b < 0)":                   "b is never negative",
+		"ints(c < 9223372036854775808)": "c has 8 bytes with a sign, and never the value that it is compared with",
+		"ints(a > d)":                   "a and d cannot be compared: one has a sign, and the other has 8 bytes and none",
+		"ints(a == )":                   "an argument or a number is missing at its end",
+		"ints(a == 5 b)":                `"b" is not expected there`,
+		"ints((a == 5)":                 "", // no condition, and no name
+		"ints(5 == 5)":                  "a comparison is of an argument, as in size > 1m",
+		"doubles(x > 5)":                "x is no integer, pointer or text",
+		`doubles(n == "text")`:          "n is no text",
+		`texts(s > "text")`:             "texts are compared by == and != only",
+		"pairs(p.c == 5)":               "p has no member c, but a, b",
+		"pairs(p == 5)":                 "p is no integer, pointer or text",
+		"walk(n->next->nexts == nil)":   "n.next has no member nexts, but id, name, next, kind, in",
 	} {
 		got := ""
 		pattern, err := ParsePattern("a.out`" + text)

@@ -11,7 +11,10 @@ import (
 // copy them. They are in the files.
 type constants struct{ space *handle.Space }
 
-// read reads up to n bytes at an address, and one more than perfevent.MostText at most.
+// mostConstant bounds how many bytes are read at once.
+const mostConstant = max(perfevent.MostText+1, mostName)
+
+// read reads up to n bytes at an address.
 func (c *constants) read(addr, n uint64) ([]byte, bool) {
 	if c.space == nil || addr == 0 {
 		return nil, false
@@ -25,7 +28,7 @@ func (c *constants) read(addr, n uint64) ([]byte, bool) {
 		if at < s.Vaddr || at-s.Vaddr >= s.Filesz || s.Flags&elf.PF_W != 0 {
 			continue
 		}
-		b := make([]byte, min(n, perfevent.MostText+1, s.Filesz-(at-s.Vaddr)))
+		b := make([]byte, min(n, mostConstant, s.Filesz-(at-s.Vaddr)))
 		return b, o.File.ReadAddr(b, at)
 	}
 	return nil, false

@@ -64,7 +64,7 @@ func (w *walker) consider(addr uint64, s x86.Step) bool {
 		case w.first != nil && !s.Emulated:
 			return true // the end has a probe of its own
 		}
-		p.Tail = true
+		p.Tail, p.Return = true, !w.ends[i].Tail
 	}
 	if s.Way == x86.Nowhere || !probeable(w.bytesAt(addr), addr) {
 		return false

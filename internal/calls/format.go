@@ -90,6 +90,13 @@ func (f *formatter) text(a *argument) (string, bool) {
 	if a.text < 0 {
 		return "", false
 	}
+	if f.lacksObject(a) {
+		address, _ := f.assemble(a)
+		if n := binary.LittleEndian.Uint64(address); n != 0 {
+			return hexWord(n) + " " + unknown, true
+		}
+		return hexWord(0), true
+	}
 	if b, more, ok := f.copied(a); ok {
 		return quote(b, more), true
 	}
@@ -107,6 +114,9 @@ func (f *formatter) text(a *argument) (string, bool) {
 	return hexWord(n) + " " + unknown, true
 }
 
+// lacksObject reports whether the object that has the text could not be read.
+func (f *formatter) lacksObject(a *argument) bool { return a.load >= 0 && f.values.Status[a.load] == 0 }
+
 // copied returns the beginning of the text that was copied for a value, and whether there is more of it. What was not in memory is read
 // from the file, if it is constant.
 func (f *formatter) copied(a *argument) (b []byte, more, ok bool) {
@@ -116,6 +126,8 @@ func (f *formatter) copied(a *argument) (b []byte, more, ok bool) {
 	}
 	status, text := f.values.Status[at], &f.values.Texts[a.text]
 	switch {
+	case f.lacksObject(a):
+		return nil, false, false
 	case a.length >= 0 && status != 0:
 		n := f.word(a, a.length)
 		return text[:min(n, perfevent.MostText)], n > perfevent.MostText, true

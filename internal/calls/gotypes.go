@@ -9,7 +9,8 @@ import (
 // goTypes names the dynamic types of interfaces, which the runtime describes in the program's read-only memory.
 type goTypes struct {
 	memory Memory
-	base   uint64 // of the runtime's types; 0: not known
+	fixed  constants // the same of what the process no longer has, because it has ended
+	base   uint64    // of the runtime's types; 0: not known
 	names  map[uint64]string
 }
 
@@ -22,8 +23,8 @@ const (
 )
 
 // newGoTypes finds the types of a Go program.
-func newGoTypes(o *object, memory Memory) *goTypes {
-	g := &goTypes{memory: memory, names: map[uint64]string{}}
+func newGoTypes(o *object, memory Memory, fixed constants) *goTypes {
+	g := &goTypes{memory: memory, fixed: fixed, names: map[uint64]string{}}
 	for _, s := range o.File.ByName("runtime.types") {
 		if !o.ahead { // else it is not known where they will be
 			g.base = s.Addr + o.Bias
@@ -62,8 +63,17 @@ func (g *goTypes) read(addr uint64) (uint64, bool) {
 	if g == nil || g.memory == nil {
 		return 0, false
 	}
-	_, err := g.memory.ReadAt(b[:], int64(addr))
-	return binary.LittleEndian.Uint64(b[:]), err == nil
+	ok := g.readAt(b[:], addr)
+	return binary.LittleEndian.Uint64(b[:]), ok
+}
+
+// readAt reads memory of the process, or, if that has ended, what its files have there.
+func (g *goTypes) readAt(b []byte, addr uint64) bool {
+	if _, err := g.memory.ReadAt(b, int64(addr)); err == nil {
+		return true
+	}
+	fixed, ok := g.fixed.read(addr, uint64(len(b)))
+	return ok && copy(b, fixed) == len(b)
 }
 
 // mostNames bounds how many names are kept, and mostName their length.
@@ -90,12 +100,12 @@ func (g *goTypes) name(descriptor uint64) string {
 // readName reads a name: flags, its length as a LEB128 number, and its bytes.
 func (g *goTypes) readName(descriptor uint64) string {
 	var head [typeName + 4]byte
-	if _, err := g.memory.ReadAt(head[:], int64(descriptor)); err != nil {
+	if !g.readAt(head[:], descriptor) {
 		return ""
 	}
 	at := g.base + uint64(int64(int32(binary.LittleEndian.Uint32(head[typeName:]))))
 	var b [3]byte
-	if _, err := g.memory.ReadAt(b[:], int64(at)); err != nil {
+	if !g.readAt(b[:], at) {
 		return ""
 	}
 	n, used := binary.Uvarint(b[1:])
@@ -103,7 +113,7 @@ func (g *goTypes) readName(descriptor uint64) string {
 		return ""
 	}
 	text := make([]byte, min(n, mostName))
-	if _, err := g.memory.ReadAt(text, int64(at)+1+int64(used)); err != nil {
+	if !g.readAt(text, at+1+uint64(used)) {
 		return ""
 	}
 	if head[typeFlags]&extraStar != 0 && text[0] == '*' {

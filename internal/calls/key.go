@@ -137,6 +137,9 @@ func (l *layout) value(path []string) (*found, error) {
 			err = v.member(member)
 		}
 	}
+	if err == nil {
+		err = v.refer()
+	}
 	return v, err
 }
 
@@ -170,8 +173,8 @@ func (v *found) word(i int) (perfevent.Operand, error) {
 	return perfevent.Operand{Word: v.parts[i].word, Size: 8}, nil
 }
 
-// largestSmall is the first number of an unknown type that is printed as an address.
-const largestSmall = 1 << 32
+// largestSmall is the first number of an unknown type that is printed as an address. One of four bytes may be a negative number.
+const largestSmall = 1 << 31
 
 // keyText returns the text of a key that was met.
 func (t *Target) keyText(g *perfevent.CallGroup) string {

@@ -36,5 +36,8 @@ func (w *Watch) Lost() error {
 // Polled reports whether Lost has to be called.
 func (w *Watch) Polled() bool { return perfevent.EndWithThread() }
 
-// Elsewhere returns how many calls began or ended in text that was mapped again after Open, and are not counted.
-func (w *Watch) Elsewhere() uint64 { return w.kernel.Elsewhere() }
+// Uncounted returns how many calls began or ended in text that was mapped again after Open, and how many there were for whose condition memory
+// could not be read. Neither are counted.
+func (w *Watch) Uncounted() (elsewhere, unread uint64) {
+	return w.kernel.Elsewhere(), w.kernel.Unread()
+}

@@ -2,7 +2,6 @@ package calls
 
 import (
 	"slices"
-	"strings"
 
 	"ptools/internal/elfsym"
 	"ptools/internal/perfevent"
@@ -38,10 +37,10 @@ func placesOf(f *Found, s *elfsym.Signature) [][]part {
 	switch {
 	case s.Altered || f.Convention == GoAsm:
 	case s.Language == elfsym.LanguageGo && f.Convention == Go:
-		byRule = goPlaces(s.Params, strings.Contains(f.Raw, "[go.shape.") && (len(s.Params) == 0 || s.Params[0].Name != dictionary))
+		byRule = goPlaces(s.Params, hiddenAt(f.Raw, s.Params))
 	case s.Language == elfsym.LanguageC && f.Convention == C:
 		byRule = placesC(s)
-	case s.Language == elfsym.LanguageRust && f.Convention == C:
+	case s.Language == elfsym.LanguageRust && f.Convention == C && !isClosure(f.Raw):
 		byRule = placesRust(s)
 	}
 	for i := range s.Params {
@@ -57,9 +56,6 @@ func placesOf(f *Found, s *elfsym.Signature) [][]part {
 	}
 	return places
 }
-
-// dictionary is the name of the hidden first parameter of generic Go functions. Optimized ones do not describe it.
-const dictionary = ".dict"
 
 // fromDwarf returns where an argument is if debug information says that; nil if it does not. Places in the function's own frame are not
 // yet written when it begins.
@@ -156,8 +152,8 @@ func (r *rules) pass(t *elfsym.Type) ([]part, bool) {
 	switch {
 	case !ok:
 		return nil, false
-	case t.Size == 0 || len(classes) > 0 && classes[0] == none:
-		return []part{}, true
+	case t.Size == 0 || len(classes) > 0 && !slices.ContainsFunc(classes, func(c class) bool { return c != none }):
+		return []part{}, true // it has no members
 	case t.Size == 16 && t.Kind != elfsym.Struct && t.Kind != elfsym.Union && classes == nil:
 		r.stack += r.stack % 16 // long double
 	}
@@ -168,9 +164,10 @@ func (r *rules) pass(t *elfsym.Type) ([]part, bool) {
 func (r *rules) take(classes []class, size uint64) []part {
 	ints, floats := 0, 0
 	for _, c := range classes {
-		if c == integer {
+		switch c {
+		case integer:
 			ints++
-		} else {
+		case vector:
 			floats++
 		}
 	}
@@ -182,9 +179,10 @@ func (r *rules) take(classes []class, size uint64) []part {
 	var parts []part
 	for i, c := range classes {
 		p := part{unread, 0, uint8(min(size-8*uint64(i), 8))}
-		if c == integer {
+		switch c {
+		case integer:
 			p.word, r.ints = r.ints[0], r.ints[1:]
-		} else {
+		case vector:
 			r.floats--
 		}
 		parts = append(parts, p)
@@ -221,6 +219,10 @@ func classify(t *elfsym.Type) (classes []class, ok bool) {
 			classes = nil
 		}
 		return classes, ok
+	case elfsym.Array:
+		if t.Vector() && t.Size <= 16 {
+			return []class{vector}, true // one register
+		}
 	case elfsym.Void:
 		return nil, t.Size == 0
 	}
@@ -253,7 +255,7 @@ func classifyFields(t *elfsym.Type, off uint64, classes []class, depth int) (inM
 		return false, true
 	case elfsym.Array:
 		elem, n := t.Elem(), t.Len()
-		if elem == nil || depth > maxNesting || n > 16 {
+		if elem == nil || depth > maxNesting || n > 16 || t.Vector() {
 			return false, false
 		}
 		for i := range n {
@@ -285,7 +287,7 @@ func resultPlaces(f *Found, s *elfsym.Signature) [][]part {
 	}
 	switch {
 	case s.Language == elfsym.LanguageGo && f.Convention == Go:
-		return goPlaces(s.Results, false)
+		return goResults(s)
 	case s.Language == elfsym.LanguageC && f.Convention == C:
 		t := s.Results[0].Type
 		inMemory, ok := returnedInMemory(t)
@@ -314,36 +316,4 @@ func scalar(t *elfsym.Type) bool {
 		return t.Size > 0 && t.Size <= 8
 	}
 	return false
-}
-
-// placesRust applies what is certain of Rust's convention, which is not fixed: numbers, pointers, and pairs of an address and a length.
-func placesRust(s *elfsym.Signature) [][]part {
-	r := rules{ints: intsC, floats: 8}
-	if len(s.Results) > 0 && !scalar(s.Results[0].Type) && !isPair(s.Results[0].Type) && s.Results[0].Type.Kind != elfsym.Float {
-		return nil
-	}
-	var all [][]part
-	for i := range s.Params {
-		t := s.Params[i].Type
-		switch {
-		case scalar(t):
-			all = append(all, r.take([]class{integer}, t.Size))
-		case t.Kind == elfsym.Float && t.Size <= 8:
-			all = append(all, r.take([]class{vector}, t.Size))
-		case isPair(t) && len(r.ints) >= 2:
-			all = append(all, r.take([]class{integer, integer}, t.Size))
-		default:
-			return all
-		}
-	}
-	return all
-}
-
-// isPair reports whether a type is Rust's reference to a text or slice: an address and a length.
-func isPair(t *elfsym.Type) bool {
-	if t.Kind != elfsym.Struct || t.Size != 16 || !strings.HasPrefix(t.Name, "&") {
-		return false
-	}
-	f := t.Fields()
-	return len(f) == 2 && f[0].Name == "data_ptr" && f[1].Name == "length"
 }

@@ -1,21 +1,72 @@
 package calls
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/perfevent"
 )
 
+// dictionary is the name of the hidden parameter of generic Go functions, behind the receiver of a method. Optimized ones do not describe it.
+const dictionary = ".dict"
+
+// hiddenAt returns in front of which parameter a Go function has the dictionary without describing it, by its name; -1: it has none.
+func hiddenAt(raw string, params []elfsym.Param) int {
+	const shape = "[go.shape."
+	described := slices.ContainsFunc(params, func(p elfsym.Param) bool { return p.Name == dictionary })
+	_, shaped, ok := strings.Cut(raw, shape)
+	if !ok || described || strings.HasPrefix(raw, "type:") { // the compiler's own functions for a type
+		return -1
+	}
+	depth, end := 1, 0
+	for ; depth > 0 && end < len(shaped); end++ {
+		switch shaped[end] {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		}
+	}
+	switch inside := strings.TrimPrefix(shaped[end:], ")"); {
+	case inside == "":
+		return 0
+	case method.MatchString(inside) && !madeInside.MatchString(inside):
+		return 1
+	}
+	return -1 // it is inside a generic function, and has the dictionary from that
+}
+
+var (
+	method = regexp.MustCompile(`^\.[^.-]+$`)
+	// madeInside is what the compiler calls functions that it makes for code inside others.
+	madeInside = regexp.MustCompile(`^\.(func|gowrap|deferwrap)[0-9]+$`)
+)
+
+// goResults returns where the results of a Go function are. Those on the stack are written there before it returns, and are not read.
+func goResults(s *elfsym.Signature) [][]part {
+	all := goPlaces(s.Results, -1)
+	for _, parts := range all {
+		for i := range parts {
+			if parts[i].word >= perfevent.WordStack {
+				parts[i].word = unread
+			}
+		}
+	}
+	return all
+}
+
 // goPlaces applies the rules of Go's calls (its ABIInternal): each parameter is in registers as a whole, or on the stack. Behind one
-// whose type is not known nothing is known.
-func goPlaces(params []elfsym.Param, hidden bool) [][]part {
+// whose type is not known nothing is known. The dictionary is in front of the parameter hidden, if that is not -1.
+func goPlaces(params []elfsym.Param, hidden int) [][]part {
 	const floats = 15
 	r := rules{ints: intsGo, floats: floats}
-	if hidden {
-		r.ints = r.ints[1:] // of type arguments, which has no parameter
-	}
 	var all [][]part
 	for i := range params {
+		if i == hidden {
+			r.hide()
+		}
 		t := params[i].Type
 		saved := r
 		parts, ok, known := r.assign(t, 0)
@@ -41,6 +92,15 @@ func goPlaces(params []elfsym.Param, hidden bool) [][]part {
 		all = append(all, parts)
 	}
 	return all
+}
+
+// hide gives out the place of the dictionary, a pointer.
+func (r *rules) hide() {
+	if len(r.ints) > 0 {
+		r.ints = r.ints[1:]
+	} else {
+		r.stack = (r.stack+7)&^7 + 8
+	}
 }
 
 // assign gives out registers for a value, or a part of one. ok is false if there are not enough, or for arrays of more than one

@@ -3,6 +3,8 @@ package calls
 import (
 	"errors"
 	"slices"
+
+	"ptools/internal/perfevent"
 )
 
 // A Convention says how a function is called, and what its stack is.
@@ -39,8 +41,20 @@ type Place struct {
 	Addr     uint64 // link-time address
 	Slot     int32  // address of the return address minus the stack pointer
 	Emulated bool   // the kernel does not single-step the instruction
-	Tail     bool   // the function ends there by a jump to another
+	Tail     bool   // the function ends there by a jump to another; at the entry, it ends where it begins
+	Return   bool   // of an entry with Tail: by a return
 	Cond     uint8  // condition of that jump: the low four bits of its opcode, or Always
+}
+
+// ends is how the function ends there, for the kernel.
+func (p *Place) ends() perfevent.CallEnd {
+	switch {
+	case p.Return:
+		return perfevent.ByReturn
+	case p.Tail:
+		return perfevent.ByJump
+	}
+	return perfevent.NoEnd
 }
 
 // Always is the condition of what has none.

@@ -87,7 +87,7 @@ func (w *Watch) plant() (refusedEnds, refused map[int]error) {
 // place describes a place for the kernel.
 func (t *Target) place(o *handle.Object, p *Place) perfevent.CallPlace {
 	place := perfevent.CallPlace{
-		Off: offset(o.File, p.Addr), Addr: p.Addr + o.Bias, Function: t.number, Slot: p.Slot, Goroutine: t.Convention == Go, Tail: p.Tail,
+		Off: offset(o.File, p.Addr), Addr: p.Addr + o.Bias, Function: t.number, Slot: p.Slot, Goroutine: t.Convention == Go, Ends: p.ends(),
 		Stepped: !p.Emulated, Cond: p.Cond, Amount: t.sum,
 	}
 	if t.by != nil {

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -38,7 +39,7 @@ func (l *layout) resolve(c *Condition) (*perfevent.Condition, error) {
 	switch c.right.kind {
 	case numberOperand:
 		k.Number = c.right.number
-		if err := left.fits(&c.right); err != nil {
+		if err := left.fits(c.op, &c.right); err != nil {
 			return nil, err
 		}
 	case pathOperand:
@@ -85,7 +86,18 @@ func (l *layout) find(path []string) (*found, error) {
 			err = v.member(member)
 		}
 	}
+	if err == nil {
+		err = v.refer()
+	}
 	return v, err
+}
+
+// refer goes to what a C++ reference leads to, which is what its name means.
+func (v *found) refer() error {
+	if v.typ == nil || !v.typ.Reference() {
+		return nil
+	}
+	return v.dereference()
 }
 
 // first returns an argument by its name, or by its number from 1 on.
@@ -207,17 +219,20 @@ func (v *found) within(off uint64) error {
 	return nil
 }
 
-// fieldOf finds a member; members of unnamed structs and of classes that it inherits from count too.
+// fieldOf finds a member; members of unnamed structs count too, and, behind all of the class itself, those of classes that it inherits from.
 func fieldOf(t *elfsym.Type, name string, depth int) (uint64, elfsym.Field, bool) {
-	for _, f := range t.Fields() {
-		if f.Name == name || strings.HasSuffix(f.Name, "."+name) { // Go has the package in front of some
-			return f.Off, f, true
-		}
-		if f.Name != "" || depth > maxNesting {
-			continue
-		}
-		if off, inner, ok := fieldOf(f.Type, name, depth+1); ok {
-			return f.Off + off, inner, true
+	fields := t.Fields()
+	for _, bases := range [...]bool{false, true} {
+		for _, f := range fields {
+			switch {
+			case f.Base != bases || depth > maxNesting:
+			case f.Name == name || strings.HasSuffix(f.Name, "."+name): // Go has the package in front of some
+				return f.Off, f, true
+			case f.Name == "":
+				if off, inner, ok := fieldOf(f.Type, name, depth+1); ok {
+					return f.Off + off, inner, true
+				}
+			}
 		}
 	}
 	return 0, elfsym.Field{}, false
@@ -263,15 +278,21 @@ func (v *found) operand() (perfevent.Operand, error) {
 }
 
 // fits refuses numbers that the value can never have: such a condition is a slip.
-func (v *found) fits(n *operand) error {
+func (v *found) fits(op perfevent.Op, n *operand) error {
+	negative := n.minus && n.number != 0 || op == perfevent.Less && n.number == 0
 	if v.typ == nil {
+		if negative {
+			return fmt.Errorf("%s has no sign: there is no debug information about its type", v.name)
+		}
 		return nil
 	}
 	signed := v.typ.Signed()
-	if n.minus && n.number != 0 && !signed {
+	switch {
+	case negative && !signed:
 		return fmt.Errorf("%s is never negative", v.name)
-	}
-	if v.typ.Size >= 8 {
+	case v.typ.Size >= 8 && signed && !n.minus && n.number > math.MaxInt64:
+		return fmt.Errorf("%s has %d bytes with a sign, and never the value that it is compared with", v.name, v.typ.Size)
+	case v.typ.Size >= 8:
 		return nil
 	}
 	bits := 8 * v.typ.Size

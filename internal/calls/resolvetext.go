@@ -3,7 +3,6 @@ package calls
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"ptools/internal/elfsym"
 	"ptools/internal/perfevent"
@@ -81,6 +80,5 @@ func (v *found) text() (address perfevent.Operand, length *perfevent.Operand, is
 
 // isTextObject reports whether a type is a text with a length.
 func isTextObject(t *elfsym.Type) bool {
-	return t.Kind == elfsym.GoString || t.Kind == elfsym.GoSlice && isBytes(t) || isView(t) || isString(t) ||
-		isPair(t) && (strings.Contains(t.Name, "str") || strings.Contains(t.Name, "[u8]"))
+	return t.Kind == elfsym.GoString || t.Kind == elfsym.GoSlice && isBytes(t) || isView(t) || isString(t) || isRustText(t) || isRustBytes(t)
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"ptools/internal/elfsym"
 	"ptools/internal/perfevent"
 )
 
@@ -120,6 +121,9 @@ func (p *conditionParser) factor() (*term, error) {
 	return &term{op: perfevent.Value, leaf: o}, nil
 }
 
+// SumsWords reports whether what is summed of the function's calls is words of 8 bytes, because debug information does not say what they are.
+func (t *Target) SumsWords() bool { return t.sum != nil && t.layout != nil && !t.layout.typed }
+
 // expression resolves a sum for a function.
 func (l *layout) expression(s *Sum) (*perfevent.Expression, error) {
 	e, err := l.term(s.root)
@@ -146,6 +150,9 @@ func (l *layout) term(t *term) (*perfevent.Expression, error) {
 		}
 		if _, _, isText, _ := v.text(); isText {
 			return nil, fmt.Errorf("%s is a text, which cannot be summed", strings.Join(t.leaf.path, "."))
+		}
+		if v.typ != nil && (v.typ.Kind == elfsym.Pointer || v.typ.Kind == elfsym.GoWord) {
+			return nil, fmt.Errorf("%s is an address, which cannot be summed", strings.Join(t.leaf.path, "."))
 		}
 		e.Value, err = v.operand()
 		if v.typ == nil && v.result {

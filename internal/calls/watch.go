@@ -77,7 +77,7 @@ func (s *Selection) add(o *object, wanted []int, arguments bool) {
 	})
 	var types *goTypes
 	if _, ok := o.File.Go(); ok {
-		types = newGoTypes(o, s.memory)
+		types = newGoTypes(o, s.memory, constants{s.space})
 	}
 	for _, f := range found {
 		s.Targets = append(s.Targets, Target{Found: f, Object: o.Path, file: o.File, named: named[f.Raw], number: -1, entry: f.Start + o.Bias, conditions: conditions[f.Raw], types: types})

@@ -9,14 +9,15 @@ import (
 const deepestClass = 8
 
 // byReference reports whether objects of a C++ class are passed by their address, where debug information does not say so: they are if
-// they have a destructor or a constructor from another object that the compiler has not made, virtual functions or bases, or a member or
-// base that is passed like this (Itanium C++ ABI, non-trivial for the purposes of calls).
+// they have a destructor or a constructor from another object that the compiler has not made, or only such constructors that may not be called,
+// virtual functions or bases, or a member or base that is passed like this (Itanium C++ ABI, non-trivial for the purposes of calls).
 func (r *typeReader) byReference(u *unit, class *detail, depth int) (found bool) {
 	if depth > deepestClass {
 		return false
 	}
 	name, _, _ := strings.Cut(u.str(class.name), "<")
 	var inside []detail
+	deleted, trivial := false, false // constructors from another object
 	u.children(class.off, func(e *detail) bool {
 		switch e.tag {
 		case dwarf.TagMember, dwarf.TagInheritance:
@@ -24,21 +25,38 @@ func (r *typeReader) byReference(u *unit, class *detail, depth int) (found bool)
 				inside = append(inside, *e)
 			}
 		case dwarf.TagSubprogram:
-			found = e.has(isVirtual) || !e.has(isArtificial|isDefaulted) && r.special(u, e, class, name)
+			switch {
+			case e.has(isVirtual):
+				found = true
+			case e.has(isArtificial) || !r.special(u, e, class, name):
+			case e.has(isDeleted):
+				deleted = true
+			case e.has(isDefaulted):
+				trivial = true
+			default:
+				found = true
+			}
 		}
 		return !found
 	})
 	for i := range inside {
 		found = found || r.holdsReference(u, inside[i].typ, depth)
 	}
-	return found
+	return found || deleted && !trivial
+}
+
+// lacksDefaulted reports whether debug information does not say of functions that they are as the compiler makes them: GCC has extensions of
+// its own for that before DWARF 5.
+func (u *unit) lacksDefaulted() bool {
+	root, ok := u.entryAt(u.entries)
+	return ok && u.version < 5 && strings.Contains(u.str(root.producer), " -gstrict-dwarf")
 }
 
 // special reports whether a function is a destructor, or a constructor from another object of its class.
 func (r *typeReader) special(u *unit, e, class *detail, name string) bool {
 	own := u.str(e.name)
 	if own == "~"+name {
-		return true
+		return !e.has(isDefaulted)
 	}
 	if own != name {
 		return false

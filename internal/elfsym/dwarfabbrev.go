@@ -2,6 +2,7 @@ package elfsym
 
 import (
 	"debug/dwarf"
+	"unsafe"
 
 	"ptools/internal/cursor"
 )
@@ -96,6 +97,52 @@ func (t *abbrevTable) get(code uint64) *abbrev {
 		return &t.dense[code]
 	}
 	return t.odd[code]
+}
+
+// keptAbbrevs is the table that was used last for details of entries, of which one after the other is read in a unit.
+type keptAbbrevs struct {
+	of    abbrevKey
+	table *abbrevTable // nil: none is kept
+	size  uint64       // bytes
+}
+
+// abbrevKey is what a table depends on.
+type abbrevKey struct {
+	off, addrSize, offSize uint64
+	version                uint16
+}
+
+// abbrevs returns the unit's whole table.
+func (u *unit) abbrevs() *abbrevTable {
+	k := &u.d.abbrevs
+	of := abbrevKey{u.abbrevOff, u.addrSize, u.offSize, u.version}
+	if k.table != nil && k.of == of {
+		return k.table
+	}
+	t := readAbbrevs(u.d.abbrev, u.abbrevOff, 0, u)
+	if t == nil {
+		return nil
+	}
+	u.d.f.repay(k.size)
+	if *k = (keptAbbrevs{}); u.d.f.spare(t.size()) {
+		*k = keptAbbrevs{of, t, t.size()}
+	}
+	return t
+}
+
+// size returns how many bytes the table takes.
+func (t *abbrevTable) size() (n uint64) {
+	for i := range t.dense {
+		n += t.dense[i].size()
+	}
+	for _, a := range t.odd {
+		n += a.size()
+	}
+	return n
+}
+
+func (a *abbrev) size() uint64 {
+	return uint64(unsafe.Sizeof(*a)) + uint64(cap(a.attrs))*uint64(unsafe.Sizeof(abbrevAttr{}))
 }
 
 // readAbbrevs reads the table at off up to its end, or, if only is not 0, that

@@ -26,7 +26,7 @@ type detail struct {
 }
 
 // flags are what an entry has or is.
-type flags uint8
+type flags uint16
 
 const (
 	isOutput     flags = 1 << iota // a result of a Go function
@@ -35,6 +35,9 @@ const (
 	isDefaulted                    // a function that is as the compiler makes it
 	isVirtual
 	isExternal
+	isDeleted    // a function that may not be called
+	isPrototyped // a function of C that says which parameters it takes
+	isVector     // an array that is in a vector register
 )
 
 // has reports whether any of some flags is set.
@@ -53,7 +56,10 @@ type location struct {
 	list value
 }
 
-const attrGoKind dwarf.Attr = 0x2900
+const (
+	attrGoKind    dwarf.Attr = 0x2900
+	attrGNUVector dwarf.Attr = 0x2107
+)
 
 // Calling conventions (DW_CC_*).
 const (
@@ -125,6 +131,14 @@ func (e *detail) set(name dwarf.Attr, v value, c *cursor.Cursor, start uint64) {
 		if v.v == 1 { // in the class
 			e.flags |= isDefaulted
 		}
+	case dwarf.AttrDeleted:
+		e.setIf(v, isDeleted)
+	case dwarf.AttrPrototyped:
+		e.setIf(v, isPrototyped)
+	case attrGNUVector:
+		e.setIf(v, isVector)
+	case dwarf.AttrSignature:
+		e.typ = v // of the unit that has the type
 	case dwarf.AttrVirtuality:
 		e.setIf(v, isVirtual)
 	case dwarf.AttrFrameBase:
@@ -177,14 +191,13 @@ func (u *unit) detailAt(off uint64) (e detail, ok bool) {
 		return e, false
 	}
 	c := cursor.Cursor{B: u.d.info.upTo(off, min(u.end-off, oneEntry))}
-	code := (&cursor.Cursor{B: c.B}).Uleb()
-	t := readAbbrevs(u.d.abbrev, u.abbrevOff, code, u)
-	return e, code != 0 && t != nil && u.detail(&c, off, t, &e)
+	t := u.abbrevs()
+	return e, t != nil && u.detail(&c, off, t, &e)
 }
 
 // children calls visit with the entries right below the one at an offset, until that returns false.
 func (u *unit) children(off uint64, visit func(e *detail) bool) {
-	t := readAbbrevs(u.d.abbrev, u.abbrevOff, 0, u)
+	t := u.abbrevs()
 	if t == nil || off < u.entries || off >= u.end {
 		return
 	}

@@ -27,10 +27,12 @@ type dwarfFile struct {
 	aranges lazy[[]unitRange]
 	all     lazy[[]unitRange]
 	offsets lazy[[]uint64]
-	inlined inlinedCalls // all calls that were inlined; nil: not read
+	types   lazy[map[uint64]uint64] // offsets of the units of one type, by their signatures
+	inlined inlinedCalls            // all calls that were inlined; nil: not read
 	units   *lru.Cache[uint64, *unitTable]
 	held    int // bytes of the tables in units
 	steps   int // entries of range lists read for the present look-up
+	abbrevs keptAbbrevs
 }
 
 // A unitRange is code that belongs to the unit at off.
@@ -139,8 +141,8 @@ func (d *dwarfFile) drop() bool {
 	if d.units != nil {
 		d.units.Purge()
 	}
-	d.held, d.scopes, d.inlined = 0, scopes{}, nil
-	d.aranges, d.all, d.offsets = lazy[[]unitRange]{}, lazy[[]unitRange]{}, lazy[[]uint64]{}
+	d.held, d.scopes, d.inlined, d.abbrevs = 0, scopes{}, nil, keptAbbrevs{}
+	d.aranges, d.all, d.offsets, d.types = lazy[[]unitRange]{}, lazy[[]unitRange]{}, lazy[[]uint64]{}, lazy[map[uint64]uint64]{}
 	d.dwarfSections.drop()
 	return true
 }
@@ -257,6 +259,34 @@ func (d *dwarfFile) unitOf(off uint64) (*unit, bool) {
 	}
 	u, ok := d.unitAt(offsets[i])
 	if !ok || off >= u.end {
+		return nil, false
+	}
+	_, ok = u.readRoot()
+	return u, ok
+}
+
+// typeEntryCost is the memory that a unit of one type takes in the map of those.
+const typeEntryCost = 32
+
+// typeUnit returns the unit of the type with a signature. Those of DWARF 4 are in a section of their own, which is not read.
+func (d *dwarfFile) typeUnit(signature uint64) (*unit, bool) {
+	units := d.types.get(func() map[uint64]uint64 {
+		all := map[uint64]uint64{}
+		d.eachUnit(func(u *unit) bool {
+			if u.typeOff == 0 {
+				return true
+			}
+			all[u.typeID] = u.off
+			return d.f.budget.keep(typeEntryCost)
+		})
+		return all
+	})
+	off, ok := units[signature]
+	if !ok {
+		return nil, false
+	}
+	u, ok := d.unitAt(off)
+	if !ok {
 		return nil, false
 	}
 	_, ok = u.readRoot()

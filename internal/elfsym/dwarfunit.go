@@ -16,6 +16,11 @@ type unit struct {
 	offSize   uint64
 	abbrevOff uint64
 	inWalk    *walked // while walk reads the entries
+	typeID    uint64  // of a unit of one type: the type's signature
+	typeOff   uint64  // and the offset of its entry from that of the header
+
+	hasTypes, isOptimized known
+
 	unitRoot
 }
 
@@ -71,7 +76,7 @@ func (d *dwarfFile) unitAt(off uint64) (*unit, bool) {
 		case unitSkeleton, unitSplitCompile:
 			u.dwoID = c.U64()
 		case unitType, unitSplitType:
-			c.Skip(8 + offSize)
+			u.typeID, u.typeOff = c.U64(), c.Uint(offSize)
 		}
 	default:
 		u.abbrevOff = c.Uint(offSize)
@@ -264,7 +269,7 @@ func (u *unit) readRoot() (die, bool) {
 		return e, false
 	}
 	switch e.abbrev.tag {
-	case dwarf.TagCompileUnit, dwarf.TagSkeletonUnit, dwarf.TagPartialUnit:
+	case dwarf.TagCompileUnit, dwarf.TagSkeletonUnit, dwarf.TagPartialUnit, dwarf.TagTypeUnit:
 	default:
 		return e, false
 	}

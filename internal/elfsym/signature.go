@@ -2,6 +2,7 @@ package elfsym
 
 import (
 	"debug/dwarf"
+	"slices"
 	"strings"
 )
 
@@ -93,14 +94,16 @@ type typeReader struct {
 	dwarf *dwarfFile // whose lock it is
 }
 
-// signature reads the parameters below the entry of a function, and the type of its result, which may be that of its declaration.
+// signature reads the parameters below the entry of a function, and the type of its result, which may be that of its declaration. It returns nil if
+// debug information has lines and no types.
 func (r *typeReader) signature(u *unit, e *detail, start uint64) *Signature {
 	s := &Signature{Language: languageOf(u.language), Altered: e.call == callNone || isAltered(r.file, start)}
-	if root, ok := u.entryAt(u.entries); ok && s.Language == OtherLanguage {
+	root, ok := u.entryAt(u.entries)
+	if ok && s.Language == OtherLanguage {
 		s.Language = languageOf(uint16(root.language.v))
 	}
 	cfa := len(e.frame.expr) == 1 && e.frame.expr[0] == opFrameCFA
-	kept, missing := false, false // a parameter is kept in the frame, or is nowhere
+	kept := true // all parameters are, in the frame
 	u.children(e.off, func(p *detail) bool {
 		switch p.tag {
 		case dwarf.TagUnspecifiedParameters:
@@ -113,22 +116,44 @@ func (r *typeReader) signature(u *unit, e *detail, start uint64) *Signature {
 		if places, ok := placesOf(u.at(&p.loc, start), cfa); ok {
 			param.At = places
 		}
-		kept, missing = kept || inFrame(&p.loc), missing || p.loc.expr == nil && !p.loc.list.set()
+		kept = kept && inFrame(&p.loc)
 		param.Name, param.Type = r.described(u, p)
-		if p.has(isOutput) || p.origin.set() && r.isResult(u, p) {
-			s.Results = append(s.Results, param)
-		} else {
+		switch {
+		case !p.has(isOutput) && !(p.origin.set() && r.isResult(u, p)):
 			s.Params = append(s.Params, param)
+		case !slices.ContainsFunc(s.Results, func(o Param) bool { return o.Name == param.Name && o.Name != blank }):
+			s.Results = append(s.Results, param) // Go describes some twice
 		}
 		return len(s.Params)+len(s.Results) < mostParams
 	})
-	s.Altered = s.Altered || r.inner(u, e, s) && (!kept || missing)
+	s.Altered = s.Altered || r.inner(u, e, s) && (!kept || u.isOptimized.get(u.findLists))
 	if s.Language != LanguageGo {
 		if _, t := r.described(u, e); t.Kind != Void {
 			s.Results = []Param{{Type: t}}
 		}
 	}
+	if len(s.Params)+len(s.Results) == 0 && s.Language != LanguageGo && !r.isPrototyped(u, e) && !u.hasTypes.get(u.findTypes) {
+		return nil
+	}
 	return s
+}
+
+// blank is the name of results in Go that have none.
+const blank = "_"
+
+// isPrototyped reports whether a function of C is said to take the parameters that are described, which may be none.
+func (r *typeReader) isPrototyped(u *unit, e *detail) bool {
+	for range mostOrigins {
+		if e.has(isPrototyped) {
+			return true
+		}
+		next, ok := r.origin(&u, e)
+		if !ok {
+			return false
+		}
+		e = &next
+	}
+	return false
 }
 
 // inner reports whether LLVM may have changed how a function is called, as it does where it knows all calls: it removes parameters and results
@@ -225,6 +250,14 @@ func (r *typeReader) origin(u **unit, e *detail) (next detail, ok bool) {
 
 // follow returns the offset of the entry that a reference leads to, and sets u to its unit.
 func (r *typeReader) follow(u **unit, v value) (uint64, bool) {
+	if v.form == formRefSig8 {
+		next, ok := (*u).d.typeUnit(v.v)
+		if !ok {
+			return 0, false
+		}
+		*u = next
+		return next.off + next.typeOff, true
+	}
 	d, off := (*u).follow(v)
 	if d == nil || off == 0 {
 		return 0, false

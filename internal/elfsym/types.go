@@ -18,6 +18,15 @@ type Type struct {
 	at    typeEntry
 }
 
+// Reference reports whether the type is a C++ reference, of the kind Pointer.
+func (t *Type) Reference() bool {
+	tag := t.at.entry.tag
+	return t.Kind == Pointer && (tag == dwarf.TagReferenceType || tag == dwarf.TagRvalueReferenceType)
+}
+
+// Vector reports whether the type is an array that is in a vector register, where there are such of its size.
+func (t *Type) Vector() bool { return t.Kind == Array && t.at.entry.has(isVector) }
+
 // A TypeKind is what kind of type it is.
 type TypeKind uint8
 
@@ -88,6 +97,10 @@ func (r *typeReader) referred(u *unit, v value) *Type {
 			v = e.typ
 			continue
 		}
+		if e.typ.form == formRefSig8 && e.tag != dwarf.TagPointerType && e.tag != dwarf.TagReferenceType && e.tag != dwarf.TagRvalueReferenceType && e.tag != dwarf.TagArrayType {
+			t.Kind, v = Struct, e.typ // it is in a unit of its own; perhaps an enumeration, if that cannot be found
+			continue
+		}
 		t.at = typeEntry{r.file, r.dwarf, u, e}
 		if r.fill(t, u, &e); dynamic {
 			t.Kind = GoInterface
@@ -118,8 +131,12 @@ func (r *typeReader) fill(t *Type, u *unit, e *detail) {
 			t.Kind = GoWord
 		case e.tag == dwarf.TagPtrToMemberType:
 			t.Kind = UnknownType
-		case e.tag == dwarf.TagUnspecifiedType && t.Name != "decltype(nullptr)":
+		case e.tag == dwarf.TagUnspecifiedType && u.str(e.name) != "decltype(nullptr)":
 			t.Kind, t.Size = Void, 0
+		}
+	case dwarf.TagSubroutineType:
+		if goWord(e.goKind) {
+			t.Kind, t.Size = GoWord, 8
 		}
 	case dwarf.TagEnumerationType:
 		t.Kind = Enum
@@ -165,7 +182,11 @@ func (r *typeReader) fillStruct(t *Type, u *unit, e *detail) {
 	t.ByReference = e.call == callReference
 	switch u.language {
 	case 0x04, 0x1a, 0x21, 0x2b, 0x3a: // C++
-		if t.Known = !e.has(isStatic); e.call == 0 {
+		switch t.Known = !e.has(isStatic); {
+		case e.call != 0:
+		case u.lacksDefaulted():
+			t.Known = t.Known && !r.byReference(u, e, 0)
+		default:
 			t.ByReference = r.byReference(u, e, 0)
 		}
 	}
@@ -243,6 +264,7 @@ type Field struct {
 	Name string
 	Off  uint64
 	Bits bool // it is a bit field
+	Base bool // it is a class that it inherits from
 	Type *Type
 }
 
@@ -262,7 +284,7 @@ func (t *Type) Fields() []Field {
 		if e.tag != dwarf.TagMember && e.tag != dwarf.TagInheritance || e.has(isStatic) || !e.typ.set() {
 			return true
 		}
-		f := Field{Off: e.member.v, Bits: e.bits.set(), Type: r.referred(u, e.typ)}
+		f := Field{Off: e.member.v, Bits: e.bits.set(), Base: e.tag == dwarf.TagInheritance, Type: r.referred(u, e.typ)}
 		if e.tag == dwarf.TagMember {
 			f.Name = u.str(e.name)
 		}

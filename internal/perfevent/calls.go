@@ -58,7 +58,7 @@ type CallPlace struct {
 	Function  int
 	Slot      int32      // address of the return address minus the stack pointer
 	Goroutine bool       // it runs on the stack of a goroutine, which is in r14
-	Tail      bool       // it ends by a jump; at an entry, the call ends where it begins
+	Ends      CallEnd    // how the function ends there
 	Stepped   bool       // the kernel single-steps the instruction
 	Mode      CallMode   // of an entry
 	Cond      uint8      // condition of the jump, as in its opcode; NoCond
@@ -67,6 +67,15 @@ type CallPlace struct {
 	Key    *CallKey    // what calls are told apart by; nil: nothing
 	Amount *Expression // what is summed; nil: nothing
 }
+
+// A CallEnd is how a function ends at a place. At an entry it says that the call ends where it begins.
+type CallEnd uint8
+
+const (
+	NoEnd    CallEnd = iota // of an entry; an end returns
+	ByJump                  // to another function
+	ByReturn                // of an entry
+)
 
 // A CallMode says what the probe of an entry does with a call.
 type CallMode uint8
@@ -99,6 +108,7 @@ const NoCond = 16
 // Bits of a cookie above the number of the function.
 const (
 	callCounted    = 18
+	callReturns    = 19
 	callCond       = 20 // five bits
 	callTail       = 25
 	callGoroutine  = 26
@@ -111,7 +121,10 @@ const (
 // cookie is what the programs know of the place.
 func (p *CallPlace) cookie() uint64 {
 	c := uint64(p.Function)&(MostFunctions-1) | uint64(p.Cond)<<callCond | uint64(uint32(p.Slot))<<callSlot
-	if p.Tail {
+	switch p.Ends {
+	case ByReturn:
+		c |= 1<<callTail | 1<<callReturns
+	case ByJump:
 		c |= 1 << callTail
 	}
 	if p.Goroutine {

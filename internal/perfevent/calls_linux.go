@@ -273,6 +273,9 @@ func (c *Calls) Switch(on bool) {
 	}
 }
 
+// Unread returns how many calls do not count because memory that their condition is about could not be read.
+func (c *Calls) Unread() uint64 { return atomic.LoadUint64(c.word(wordUnread)) }
+
 // Elsewhere returns how often probes were reached in a mapping of a file that was not the one of the places, where links have no cookies: those
 // calls are not counted.
 func (c *Calls) Elsewhere() uint64 { return atomic.LoadUint64(c.word(wordElsewhere)) }

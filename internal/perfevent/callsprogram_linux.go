@@ -41,6 +41,7 @@ const (
 	wordGeneration = 3 // that of the links whose probes count
 	wordElsewhere  = 4 // how often probes were reached in mappings that are not known
 	wordWindow     = 5 // the generation of a window while its probes count
+	wordUnread     = 6 // calls for whose condition memory could not be read
 	wordsBefore    = 8 // those of the functions
 	wordCalls      = 0
 	wordReturned   = 1
@@ -159,7 +160,7 @@ func entryProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 		instruction{op: bpfLoadDW, dst: 1, src: 1})
 	a.jump(instruction{op: bpfJumpEq, dst: 1}, "forget")
 	if p.Condition != nil {
-		a.test(p.Condition, "forget")
+		a.unless(p.Condition, "forget", "unread", new(int))
 	}
 	if m.grouped() {
 		g.opened()
@@ -172,14 +173,22 @@ func entryProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	} else {
 		a.openTime(m)
 	}
-	a.mark("ends") // the function is nothing but a jump
+	a.mark("ends") // the function is nothing but a jump or a return
 	if p.Key != nil && p.Key.AtReturn {
 		g.endUnknown()
 	}
 	a.tally(wordReturned)
-	a.tally(wordTails)
 	a.tally(wordBuckets)
+	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callReturns}, "out")
+	a.tally(wordTails)
 	a.jump(instruction{op: bpfJump}, "out")
+	if len(a.jumps["unread"]) > 0 { // the kernel refuses code that is not reached
+		a.mark("unread")
+		a.add(
+			instruction{op: bpfLoad64, dst: 1, src: unix.BPF_PSEUDO_MAP_VALUE, imm: int32(m.words)}, instruction{imm: 8 * wordUnread},
+			instruction{op: bpfMovImm, dst: 2, imm: 1},
+			instruction{op: bpfAtomic, dst: 1, src: 2})
+	}
 	a.mark("forget")
 	a.onOpen(helperMapDelete, m)
 	a.mark("out")

@@ -197,9 +197,13 @@ func (a *assembly) reportValues(m callMaps, r *reports, begun bool) {
 		instruction{op: bpfStoreDW, dst: 9, src: 1, off: valuesFunction},
 		instruction{op: bpfLoadDW, dst: 1, src: 10, off: callLength},
 		instruction{op: bpfStoreDW, dst: 9, src: 1, off: valuesLength},
+		instruction{op: bpfMovImm, dst: 1})
+	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callReturns}, "no tail")
+	a.add(
 		instruction{op: bpfMovReg, dst: 1, src: 7},
 		instruction{op: bpfRightImm, dst: 1, imm: callTail},
 		instruction{op: bpfAndImm, dst: 1, imm: flagTail})
+	a.mark("no tail")
 	if begun {
 		a.add(instruction{op: bpfAddImm, dst: 1, imm: flagBegun})
 	}

@@ -18,10 +18,8 @@ var jumpsIf = map[Op][2]uint8{ // unsigned, signed
 // opposite of each comparison.
 var opposite = map[Op]Op{Equal: NotEqual, NotEqual: Equal, Less: GreaterEqual, GreaterEqual: Less, Greater: LessEqual, LessEqual: Greater}
 
-// test goes on if a condition is met, and jumps to a label if not, or if memory cannot be read.
-func (a *assembly) test(c *Condition, fail string) { a.unless(c, fail, fail, new(int)) }
-
-// unless jumps to the label no if a condition is not met, and to fail if memory cannot be read. labels counts those that are made up.
+// unless goes on if a condition is met. It jumps to the label no if not, and to fail if memory cannot be read. labels counts those that are
+// made up.
 func (a *assembly) unless(c *Condition, no, fail string, labels *int) {
 	*labels++
 	own := "test " + strconv.Itoa(*labels)

@@ -98,6 +98,7 @@ func (c *Calls) Group(int, *CallGroup, *CallStats) bool { return false }
 func (c *Calls) Close() error                           { return nil }
 func (c *Calls) Reports(int, func(*CallReport))         {}
 func (c *Calls) Elsewhere() uint64                      { return 0 }
+func (c *Calls) Unread() uint64                         { return 0 }
 func (c *Calls) Executed() bool                         { return false }
 func (c *Calls) Over() bool                             { return false }
 func (c *Calls) Left() (uint64, uint64)                 { return 0, 0 }

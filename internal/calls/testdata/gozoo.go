@@ -61,6 +61,55 @@ func generic[K comparable](k K, n int) int { sink = k; return n }
 //go:noinline
 func many(a, b, c, d, e, f, g, h, i, j, k int, s string) int { sink = s; return a + k + j }
 
+//go:noinline
+func deferred(s string, base int) (n int, err error) {
+	defer func() {
+		if err != nil {
+			sink = err
+		}
+	}()
+	if base == 0 {
+		return 0, errors.New("base is 0")
+	}
+	return len(s), nil
+}
+
+//go:noinline
+func safe(k int) (r int) {
+	defer func() {
+		if recover() != nil {
+			r = -1
+		}
+	}()
+	return 100 / k
+}
+
+type tree[K comparable, V any] struct{ n int }
+
+//go:noinline
+func (t *tree[K, V]) put(k K, v V) int { sink = k; return t.n }
+
+type pairOf[T any] struct{ v, w T }
+
+//go:noinline
+func (p pairOf[T]) set(a, b T) T { sink = b; return a }
+
+//go:noinline
+func makes[T any](d T) func(a T, k int) T {
+	return func(a T, k int) T { sink = k; return a }
+}
+
+//go:noinline
+func eleven(a int) (r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11 int) {
+	return 1, 2, 3, 4, 5, 6, 7, 8, 9, a, 11
+}
+
+//go:noinline
+func twice(x int) [2]int { return [2]int{x, x} }
+
+//go:noinline
+func called(f func(int) int, n int) int { return f(n) }
+
 func pointer[T any](p *T) string { return fmt.Sprintf("%#x", uintptr(unsafe.Pointer(p))) }
 
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
@@ -98,6 +147,28 @@ func main() {
 		say("main.generic[go.shape.int]: k=1, n=9 = 9")
 		many(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, "last")
 		say(`main.many: a=1, b=2, c=3, d=4, e=5, f=6, g=7, h=8, i=9, j=10, k=11, s="last" = 22`)
+		deferred("abc", 10)
+		say(`main.deferred: s="abc", base=10 = (3, nil)`)
+		safe(5)
+		say("main.safe: k=5 = 20")
+		safe(0)
+		say("main.safe: k=0 = -1")
+		made := &tree[string, int]{7}
+		made.put("k1", 51)
+		say(`main.(*tree[go.shape.string,go.shape.int]).put: t=%s, k="k1", v=51 = 7`, pointer(made))
+		pairOf[int]{20, 21}.set(22, 23)
+		say("main.pairOf[go.shape.int].set: p={v=20, w=21}, a=22, b=23 = 22")
+		makes(1)(3, 43)
+		say("main.makes[go.shape.int].func1: a=3, k=43 = 3")
+		makes("")("aa", 44)
+		say(`main.makes[go.shape.string].func1: a="aa", k=44 = "aa"`)
+		eleven(10)
+		say("main.eleven: a=10 = (1, 2, 3, 4, 5, 6, 7, 8, 9, ?, ?)")
+		twice(9)
+		say("main.twice: x=9 = [?, ?]")
+		f := func(n int) int { return n + p.X }
+		called(f, 1)
+		say("main.called: f=%#x, n=1 = 4", *(*uintptr)(unsafe.Pointer(&f)))
 		say("end")
 	}
 }
