@@ -149,6 +149,9 @@ int main(int argc, char **argv)
 		(void)!pipe(pipes);
 		(void)!socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
 		connect_client();
+		int named[2];
+		char c = 0;
+		(void)!pipe(named);
 		if ((child = fork()) == 0) {
 			close(pipes[0]);
 			close(pair[0]);
@@ -156,11 +159,17 @@ int main(int argc, char **argv)
 			close(client);
 			prctl(PR_SET_PDEATHSIG, 9);
 			prctl(PR_SET_NAME, "writer");
+			(void)!write(named[1], &c, 1);
+			close(named[0]);
+			close(named[1]);
 			pause();
 			_exit(0);
 		}
 		close(pipes[1]);
 		close(pair[1]);
+		(void)!read(named[0], &c, 1); /* it has its name */
+		close(named[0]);
+		close(named[1]);
 #define START(name) start(want_##name, NULL), threads++;
 		MUTEXES(START)
 		START(reading) START(writing) START(reader) START(semaphore) START(barrier) START(condition) START(thread) START(pipe) START(child)
