@@ -20,7 +20,8 @@ type stacks struct {
 	refresh  time.Time // what is mapped is not looked at again before
 }
 
-// unwind returns the program counters of a call, which are valid until it is called again, and why they are not all.
+// unwind returns the program counters of a call, which are valid until it is called again, and why they are not all. What memory
+// says now, beyond the copied stack, may be of another call.
 func (w *Watch) unwind(r *perfevent.CallReport) ([]unwind.Frame, unwind.End) {
 	if w.stacks == nil {
 		w.stacks = &stacks{unwinder: unwind.New(w.space)}
@@ -37,6 +38,9 @@ func (w *Watch) unwind(r *perfevent.CallReport) ([]unwind.Frame, unwind.End) {
 		s.frames, end = s.unwinder.Unwind(regs, unwind.Stack{Base: regs.SP(), Data: r.Stack, Mem: memory}, s.frames[:0])
 		mapped := !slices.ContainsFunc(s.frames, func(f unwind.Frame) bool { return !w.space.Knows(f.PC) })
 		if mapped || again || time.Now().Before(s.refresh) {
+			if beyond := s.unwinder.Beyond(); beyond > 0 {
+				return s.frames[:len(s.frames)-beyond], unwind.Unreadable
+			}
 			return s.frames, end
 		}
 		began := time.Now()

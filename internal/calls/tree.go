@@ -113,9 +113,6 @@ func (t *tree) add(w *Watch, c *Call, r *perfevent.CallReport) {
 		t.init(w)
 	}
 	frames, end := w.unwind(r)
-	if beyond := w.stacks.unwinder.Beyond(); beyond > 0 { // it was read later, when it may have been another
-		frames, end = frames[:len(frames)-beyond], unwind.Unreadable
-	}
 	at, caller, ok := t.path(frames, end == unwind.Whole, c.Target)
 	if !ok {
 		t.full++

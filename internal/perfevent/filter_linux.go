@@ -18,6 +18,7 @@ type filter struct {
 	program, table int
 	ours           pidNamespace
 	follower       *follower // nil: children are not followed in the kernel
+	pager          *pager    // nil: the kernel does not copy pages
 }
 
 // A pidNamespace identifies a PID namespace by the device and inode of its file.
@@ -26,16 +27,17 @@ type pidNamespace struct{ dev, ino uint64 }
 // maxWanted bounds how many processes can be wanted at the same time.
 const maxWanted = 1 << 15
 
-func newFilter() (*filter, error) {
+// newFilter makes a filter for the processors with numbers below cpus.
+func newFilter(cpus int) (*filter, error) {
 	f := &filter{program: -1, table: -1}
-	if err := f.make(); err != nil {
+	if err := f.make(cpus); err != nil {
 		f.close()
 		return nil, err
 	}
 	return f, nil
 }
 
-func (f *filter) make() (err error) {
+func (f *filter) make(cpus int) (err error) {
 	if f.ours, err = namespaceOf("self"); err != nil {
 		return err
 	}
@@ -43,8 +45,19 @@ func (f *filter) make() (err error) {
 	if f.table, err = newMap(unix.BPF_MAP_TYPE_HASH, 8, maxWanted, 0); err != nil {
 		return err
 	}
-	f.program, err = loadProgram(filterProgram(f.table, f.ours), unix.BPF_PROG_TYPE_PERF_EVENT, 0, 0)
+	if f.pager, err = newPager(cpus); err == nil {
+		if f.program, err = f.load(); err == nil {
+			return nil
+		}
+		f.pager.close()
+		f.pager = nil
+	}
+	f.program, err = f.load()
 	return err
+}
+
+func (f *filter) load() (program int, err error) {
+	return loadProgram(filterProgram(f.table, f.ours, f.pager), unix.BPF_PROG_TYPE_PERF_EVENT, 0, 0)
 }
 
 // namespaceOf returns the PID namespace of a process.
@@ -56,14 +69,15 @@ func namespaceOf(pid string) (pidNamespace, error) {
 	return pidNamespace{st.Dev, st.Ino}, nil
 }
 
-// filterProgram is a program that returns 1 for a thread of a process in the table, and 0 for others.
-func filterProgram(table int, ours pidNamespace) []instruction {
-	p := append(keyNumber(ofProcess, ours), find(table)...)
-	return finish(append(p, []instruction{
-		{op: bpfJumpEq, dst: 0, off: toOut},
-		{op: bpfMovImm, dst: 0, imm: 1},
-		{op: bpfExit},
-	}...))
+// filterProgram is a program that returns 1 for a thread of a process in the table, and 0 for others. For the first kind pages
+// are copied, if there is a pager.
+func filterProgram(table int, ours pidNamespace, pager *pager) []instruction {
+	p := append([]instruction{{op: bpfMovReg, dst: 6, src: 1}}, keyNumber(ofProcess, ours)...)
+	p = append(append(p, find(table)...), instruction{op: bpfJumpEq, dst: 0, off: toOut})
+	if pager != nil {
+		p = append(p, pager.program(ours)...)
+	}
+	return finish(append(p, instruction{op: bpfMovImm, dst: 0, imm: 1}, instruction{op: bpfExit}))
 }
 
 // want puts a process into the table. ESRCH: it has ended.
@@ -117,6 +131,9 @@ func closeAll(fds ...int) {
 func (f *filter) close() {
 	if f.follower != nil {
 		f.follower.close()
+	}
+	if f.pager != nil {
+		f.pager.close()
 	}
 	closeAll(f.program, f.table)
 }

@@ -57,6 +57,7 @@ func (l *Link) Close() error                                            { return
 func (c *Counter) Count() uint64                                        { return 0 }
 func (c *Counter) Close() error                                         { return ErrNoUprobes }
 func (c *Ticker) Want(int) error                                        { return errors.ErrUnsupported }
+func (c *Ticker) Watch(int, []uint64)                                   {}
 func (c *Ticker) Drop(int)                                              {}
 func (c *Ticker) Read(func(*Record)) (lost int64)                       { return 0 }
 func (c *Ticker) ReadAll(func(*Record)) (lost int64)                    { return 0 }

@@ -14,6 +14,7 @@ import (
 // A ring is the event of one processor and the buffer of its records.
 type ring struct {
 	fd     int
+	cpu    int
 	follow bool   // records of maps and of ending threads are passed on
 	mem    []byte // the control page and the buffer
 	page   *unix.PerfEventMmapPage
@@ -24,16 +25,20 @@ type ring struct {
 	lost   int64
 	drawn  time.Duration // when the period was set
 	chars  []byte        // work space of text
+
+	pages   Pages // of the record before the one at tail
+	owner   int   // the thread that they are of
+	pending bool  // that record was one of pages
 }
 
 // newRing maps the buffer of an event.
-func newRing(fd, size int) (*ring, error) {
+func newRing(fd, cpu, size int) (*ring, error) {
 	mem, err := unix.Mmap(fd, 0, os.Getpagesize()+size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, err
 	}
 	return &ring{
-		fd: fd, mem: mem, buf: mem[os.Getpagesize():],
+		fd: fd, cpu: cpu, mem: mem, buf: mem[os.Getpagesize():],
 		page: (*unix.PerfEventMmapPage)(unsafe.Pointer(&mem[0])),
 	}, nil
 }
@@ -104,14 +109,20 @@ func (r *ring) timeAt() uint64 {
 func (r *ring) take(k *Record) bool {
 	kind, misc, size := r.header()
 	k.Time = time.Duration(r.time)
-	ok := false
+	ok, pages := false, false
 	switch {
 	case size < 8:
 		r.tail = r.head // the kernel writes no such record
 		return false
+	case kind == unix.PERF_RECORD_SAMPLE && r.hasPages(size):
+		r.takePages(size)
+		pages = true
 	case kind == unix.PERF_RECORD_SAMPLE:
 		k.InKernel = misc&unix.PERF_RECORD_MISC_CPUMODE_MASK == unix.PERF_RECORD_MISC_KERNEL
 		ok = r.sample(k, size)
+		if k.Pages = nil; r.pending && r.owner == k.TID {
+			k.Pages = &r.pages
+		}
 	case kind == unix.PERF_RECORD_FORK || kind == unix.PERF_RECORD_EXIT:
 		ok = size >= 24
 		r.task(k, kind)
@@ -134,6 +145,7 @@ func (r *ring) take(k *Record) bool {
 	case kind == unix.PERF_RECORD_LOST && size >= 24:
 		r.lost += int64(r.word(16))
 	}
+	r.pending = pages
 	r.tail += size
 	atomic.StoreUint64(&r.page.Data_tail, r.tail)
 	r.time = r.timeAt()

@@ -99,6 +99,8 @@ type Record struct {
 	// of the frame itself. It ends where memory cannot be read, or after
 	// kernel.perf_event_max_stack addresses.
 	Chain []uint64
+	// Pages is what was copied of the pages that Watch has named for the thread; nil: nothing.
+	Pages *Pages
 	// KernelChain has the addresses in the kernel, innermost first, if they were asked for.
 	KernelChain []uint64
 }

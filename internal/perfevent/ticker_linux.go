@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -66,8 +67,8 @@ func (c *Ticker) open(cpus []int, o *TickerOptions) (err error) {
 		if err != nil {
 			return fmt.Errorf("perf event of processor %d: %w", cpu, err)
 		}
-		r, err := newRing(fd, size)
-		for ; err == unix.EPERM && size > leastRing; r, err = newRing(fd, size) {
+		r, err := newRing(fd, cpu, size)
+		for ; err == unix.EPERM && size > leastRing; r, err = newRing(fd, cpu, size) {
 			size /= 2 // it was more than this user may lock (kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK)
 		}
 		if err != nil {
@@ -76,7 +77,7 @@ func (c *Ticker) open(cpus []int, o *TickerOptions) (err error) {
 		}
 		c.rings = append(c.rings, r)
 	}
-	if c.filter, err = newFilter(); err != nil {
+	if c.filter, err = newFilter(slices.Max(cpus) + 1); err != nil {
 		return fmt.Errorf("filter of perf events: %w", err)
 	}
 	if o.Follow == FollowAuto {

@@ -97,7 +97,13 @@ func classOf(r *perfevent.Record) int {
 }
 
 // size returns how much memory a copy of a record takes.
-func size(r *perfevent.Record) int { return 1<<classOf(r) + 8*(len(r.Chain)+len(r.KernelChain)) + 512 }
+func size(r *perfevent.Record) int {
+	n := 1<<classOf(r) + 8*(len(r.Chain)+len(r.KernelChain)) + 512
+	if r.Pages != nil {
+		n += len(r.Pages.Data)
+	}
+	return n
+}
 
 // do has f called when what is in the backlog has been done. The lock of the Windows is held.
 func (s *timed) do(f func()) {
@@ -196,7 +202,14 @@ func (t *spent) add(c *Cost) {
 
 // copyRecord copies a record.
 func copyRecord(k, r *perfevent.Record) {
-	stack, chain, kernel := k.Stack[:0], k.Chain[:0], k.KernelChain[:0]
+	stack, chain, kernel, pages := k.Stack[:0], k.Chain[:0], k.KernelChain[:0], k.Pages
 	*k = *r
+	if r.Pages != nil {
+		if pages == nil {
+			pages = new(perfevent.Pages)
+		}
+		pages.Set(r.Pages)
+		k.Pages = pages
+	}
 	k.Stack, k.Chain, k.KernelChain = append(stack, r.Stack...), append(chain, r.Chain...), append(kernel, r.KernelChain...)
 }

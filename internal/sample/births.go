@@ -159,8 +159,9 @@ func (b *Births) Read(f func(*perfevent.Record)) (lost int64) {
 // ReadAll implements FollowingTicks.
 func (b *Births) ReadAll(f func(*perfevent.Record)) (lost int64) { return b.Read(f) }
 
-// Redraw and Period implement Ticks. Births has no ticks.
+// Watch, Redraw and Period implement Ticks. Births has no ticks.
 func (b *Births) Redraw(func(int64) int64) {}
+func (b *Births) Watch(int, []uint64)      {}
 func (b *Births) Period() time.Duration    { return b.period }
 
 // Follows implements FollowingTicks.

@@ -20,7 +20,7 @@ type Cost struct {
 	Passive  int64 // samples read from outside
 	Stops    int64 // threads stopped
 	Ticks    int64 // samples of running threads by timers, which stop no thread, or by looks, which stop that thread
-	Cut      int64 // those of Ticks whose outer callers are not known
+	Cut      int64 // stacks whose outer callers were not copied at their moment
 	Lost     int64 // records of timers for which there was no room
 	Children int64 // processes that were started and are not sampled
 	Followed Followed

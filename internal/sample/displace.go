@@ -184,7 +184,7 @@ func (k *looker) meet(h *hotThread, f TaskFiles, forced bool, late time.Duration
 	case asleep && call.Nr < 0: // it is stopped by a tracer, or waits for a page
 	case !forced && (!asleep || late > k.soonest+promptly): // it may have gone to sleep long after the moment
 	case asleep:
-		k.copyStack(s, call.SP)
+		k.copyAsleep(f, call)
 		k.keep()
 	case h.wary:
 		s.hidden = true
@@ -207,6 +207,7 @@ func (k *looker) visit(tid int, regs *ptrace.Regs) {
 	nr, result, inCall := regs.SyscallReturn()
 	l.sight.short = inCall && result >= 0 && fellShort(nr, uint64(result), regs.SyscallArgs()) && k.p.looking.shortens(nr, regs.SyscallArgs())
 	k.copyStack(l.sight, regs.SP())
+	k.copyPages(l.sight, k.wanted(tid))
 	waited := time.Duration(0) // for a processor
 	if sched, err := k.files[tid].SchedStat(); err == nil {
 		waited = time.Duration(sched.Wait - l.waited)
@@ -223,6 +224,49 @@ func (k *looker) copyStack(s *sight, sp uint64) {
 	s.base, s.stack = sp-redZone, s.stack[:lookStack]
 	got, _ := k.stacks.ReadAt(s.stack, int64(s.base)) // a short read is the end of the stack
 	s.stack = s.stack[:max(got, 0)]
+	s.pages.Reset()
+}
+
+// watch has pages copied with the stacks of a thread.
+func (k *looker) watch(tid int, pages []uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.pages == nil || len(k.pages) >= mostOutlying {
+		k.pages = make(map[int][]uint64)
+	}
+	k.pages[tid] = slices.Clone(pages)
+}
+
+// wanted returns the pages that are copied with the stack of a thread. They are not written to.
+func (k *looker) wanted(tid int) []uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.pages[tid]
+}
+
+// copyPages copies pages of a thread that stands still.
+func (k *looker) copyPages(s *sight, pages []uint64) {
+	for _, addr := range pages {
+		if n, _ := k.stacks.ReadAt(k.page[:], int64(addr)); n == len(k.page) {
+			s.pages.Add(addr, k.page[:])
+		}
+	}
+}
+
+// copyAsleep copies the stack of a thread that sleeps in a call. Nothing holds it there: other pages belong to the stack
+// only if it has not run meanwhile.
+func (k *looker) copyAsleep(f TaskFiles, call procfs.Syscall) {
+	s := k.look.sight
+	pages := k.wanted(s.tid)
+	before, err := f.SchedStat()
+	if now, errNow := f.Syscall(); err != nil || errNow != nil || now != call {
+		pages = nil
+	}
+	k.copyStack(s, call.SP)
+	k.copyPages(s, pages)
+	if after, err := f.SchedStat(); err != nil || after != before {
+		s.pages.Reset()
+	}
 }
 
 // file returns the files of a thread; nil if it has ended.

@@ -269,7 +269,8 @@ func (b *blame) unwindRunning(p *process, s *Capture) profile.StackID {
 	if nr, _, inCall := s.Regs.SyscallReturn(); inCall {
 		levels = append(levels, p.outside.note(nr))
 	}
-	levels, _ = p.image.Unwind(s, levels)
+	levels, end := p.image.Unwind(s, levels)
+	levels, _ = cutBeyond(&p.sampler.cost, s, levels, end)
 	p.outside.levels = levels
 	return p.space.Stack(levels)
 }

@@ -232,10 +232,12 @@ func (l *looking) taken(t *thread, s *Capture) {
 		levels, end = append(levels, s.visit.levels...), s.visit.end
 	} else {
 		levels, end = p.image.Unwind(s, levels)
+		levels, end = cutBeyond(&p.sampler.cost, s, levels, end)
 	}
 	l.learnStrayed(s.Strayed)
 	if p.learnt(end) {
 		levels, end = p.image.Unwind(s, levels[:notes])
+		levels, end = cutBeyond(&p.sampler.cost, s, levels, end)
 		p.refresh.helped(end)
 	}
 	p.outside.levels = levels

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"ptools/internal/perfevent"
 	"ptools/internal/preempt"
 )
 
@@ -25,6 +26,7 @@ type looker struct {
 	spare  []*sight    // to be used again
 	cost   Cost        // stops and pauses, not yet read
 	is32   bool
+	pages  map[int][]uint64 // that are copied with the stacks of threads
 
 	ran []*thread // of the sampler: those of hot
 
@@ -35,6 +37,7 @@ type looker struct {
 	files   map[int]*lookedAt // of the threads of hot
 	look    look
 	soonest time.Duration // in which a processor was taken
+	page    [perfevent.PageSize]byte
 }
 
 // lookedAt is a thread that looks look for.

@@ -60,6 +60,7 @@ type sight struct {
 	call   procfs.Syscall
 	stack  []byte // from base on
 	base   uint64
+	pages  perfevent.Pages
 }
 
 // begin makes it that of a thread, now.
@@ -110,6 +111,15 @@ func (l *looks) Read(func(*perfevent.Record)) (lost int64) { return 0 }
 // ReadAll implements Ticks.
 func (l *looks) ReadAll(func(*perfevent.Record)) (lost int64) { return 0 }
 
+// Watch implements Ticks.
+func (l *looks) Watch(tid int, pages []uint64) {
+	for _, k := range l.lookers {
+		if k.p.roster.byTID[tid] != nil {
+			k.watch(tid, pages)
+		}
+	}
+}
+
 // Redraw implements Ticks: each moment is drawn by itself.
 func (l *looks) Redraw(func(int64) int64) {}
 
@@ -140,7 +150,7 @@ func (k *ticking) takeSight(v *sight) {
 // unwindSight makes the levels of a sight.
 func (k *ticking) unwindSight(v *sight) {
 	p, s := k.p, &k.snap
-	s.Late, s.Partial, s.Argument, s.Chain, s.Base, s.Stack = false, v.asleep, 0, nil, v.base, v.stack
+	s.Late, s.Partial, s.Argument, s.Chain, s.Base, s.Stack, s.Pages = false, v.asleep, 0, nil, v.base, v.stack, &v.pages
 	k.levels = k.levels[:0]
 	nr := int64(-1)
 	switch t := p.roster.byTID[v.tid]; {
@@ -172,5 +182,6 @@ func (k *ticking) unwindSight(v *sight) {
 	}
 	var end unwind.End
 	k.levels, end = unwindCopy(&p.sampler.cost, s, k, k.levels)
+	k.outlying.learn(v.tid, s.Needed)
 	p.refresh.needed = p.refresh.needed || ranOut(end)
 }

@@ -174,9 +174,9 @@ func (n *native) ReadStack(p []byte, addr uint64) int {
 // StackAt implements Image.
 func (n *native) StackAt(sp uint64) (bottom, top uint64) { return n.stacks.find(sp) }
 
-// Unwind reads outside the copied stack from the present memory: code, the
+// Unwind reads outside the copied stack and pages from the present memory: code, the
 // stacks of goroutines, alternate signal stacks. If the thread runs again,
-// that may have changed; the unwinder checks what it can.
+// that may have changed: who calls Unwind then leaves out what is Beyond.
 func (n *native) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	if s.Partial {
 		s.Regs = ptrace.Regs{}
@@ -186,12 +186,16 @@ func (n *native) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.
 	}
 	strays := n.unwinder.Counts().Strays
 	stack := unwind.Stack{Base: s.Base, Data: s.Stack, Mem: n.mem, Chain: s.Chain, Partial: s.Partial}
+	if s.Pages != nil {
+		stack.Pages = s.Pages
+	}
 	if s.Late {
 		stack.Mem = nil
 	}
 	frames, end := n.unwinder.Unwind(&s.Regs, stack, n.frames[:0])
 	n.frames = frames
 	s.Strayed, s.Beyond = n.unwinder.Counts().Strays != strays, n.unwinder.Beyond()
+	s.Needed = n.unwinder.Needed()
 	for _, f := range frames {
 		dst = append(dst, profile.Addr{PC: f.PC, Kind: profile.KindOf(f.Return, f.Signal)})
 	}

@@ -96,7 +96,12 @@ type Capture struct {
 	// Chain is the return addresses that the frame pointers led to at that moment; nil if they are not known.
 	Chain []uint64
 
-	// Strayed is set by Unwind: it has read memory that is not in Stack. That
+	// Pages is other memory of that moment; nil: none.
+	Pages *perfevent.Pages
+
+	// Needed is set by Unwind: the pages of the memory that was not in Stack. It is valid until the next Unwind.
+	Needed []uint64
+	// Strayed is set by Unwind: it has read memory that is neither in Stack nor in Pages. That
 	// memory is as it is now, not as it was at the moment of Regs.
 	Strayed bool
 

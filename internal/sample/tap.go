@@ -111,6 +111,9 @@ func (t *Tap) take(f func(*perfevent.Record)) (lost int64) {
 // Redraw implements Ticks. The Windows do it.
 func (t *Tap) Redraw(func(int64) int64) {}
 
+// Watch implements Ticks.
+func (t *Tap) Watch(tid int, pages []uint64) { t.windows.ticks.Watch(tid, pages) }
+
 // Period implements Ticks.
 func (t *Tap) Period() time.Duration { return t.windows.ticks.Period() }
 

@@ -27,6 +27,8 @@ type Ticks interface {
 	Read(f func(*perfevent.Record)) (lost int64)
 	// ReadAll is Read, including the last records.
 	ReadAll(f func(*perfevent.Record)) (lost int64)
+	// Watch has pages of memory copied with the ticks of a thread from now on, instead of those that it was called with before.
+	Watch(tid int, pages []uint64)
 	// Redraw draws new periods.
 	Redraw(random func(int64) int64)
 	// Period is the time between the ticks of one processor.
@@ -50,16 +52,18 @@ func ParseUseTimers(s string) (u UseTimers, ok bool) {
 
 // ticking is what a process needs to take ticks.
 type ticking struct {
-	p       *process
-	snap    Capture
-	levels  []profile.Addr
-	calls   map[uint64]int64         // system calls by the address behind the instruction
-	strange map[int]profile.ThreadID // threads that no round has met
-	met     []*thread                // threads that ticks of this round have met
+	p        *process
+	snap     Capture
+	levels   []profile.Addr
+	outlying outlying
+	calls    map[uint64]int64         // system calls by the address behind the instruction
+	strange  map[int]profile.ThreadID // threads that no round has met
+	met      []*thread                // threads that ticks of this round have met
 }
 
 func (k *ticking) init(p *process) {
 	k.p, k.calls, k.strange = p, make(map[uint64]int64), make(map[int]profile.ThreadID)
+	k.outlying.watch = func(tid int, pages []uint64) { p.sampler.opt.Ticks.Watch(tid, pages) }
 }
 
 // debt is what rounds owe to the ticks of a thread: samples and wall time.
@@ -226,6 +230,7 @@ func (k *ticking) unwind(r *perfevent.Record) {
 	k.snap.Late = k.p.image.Stale()
 	var end unwind.End
 	k.levels, end = k.p.sampler.unwindTick(r, &k.snap, k, k.levels[:0])
+	k.outlying.learn(r.TID, k.snap.Needed)
 	k.p.refresh.needed = k.p.refresh.needed || ranOut(end)
 }
 

@@ -33,6 +33,8 @@ func (w fakeTicks) Read(f func(*perfevent.Record)) int64 {
 
 func (w fakeTicks) Redraw(func(int64) int64) {}
 
+func (w fakeTicks) Watch(int, []uint64) {}
+
 func (w fakeTicks) Period() time.Duration { return w.period }
 
 // firstSeen is the program counter that stands for the first stack of a world's seen.

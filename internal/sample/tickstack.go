@@ -32,7 +32,7 @@ func (s *Sampler) unwindTick(r *perfevent.Record, snap *Capture, image tickImage
 func unwindUser(cost *Cost, r *perfevent.Record, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
 	snap.Regs.SetSampled(&r.Regs)
 	snap.PC, snap.SP = snap.Regs.PC(), snap.Regs.SP()
-	snap.Base, snap.Stack, snap.Partial, snap.Chain = snap.SP, r.Stack, false, r.Chain
+	snap.Base, snap.Stack, snap.Partial, snap.Chain, snap.Pages = snap.SP, r.Stack, false, r.Chain, r.Pages
 	interrupted(snap)
 	if r.InKernel {
 		if nr := image.syscall(snap); nr >= 0 {
@@ -46,14 +46,22 @@ func unwindUser(cost *Cost, r *perfevent.Record, snap *Capture, image tickImage,
 // unwindCopy appends the levels in user code of a thread that runs on.
 func unwindCopy(cost *Cost, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
 	levels, end := image.Unwind(snap, levels)
-	if snap.Strayed && end != unwind.Whole {
-		// Beyond the copy the memory is the present one. If it does not lead to the end of the
-		// stack, none of the levels from it are certain.
-		levels = levels[:len(levels)-snap.Beyond]
-		cost.Cut++
-	}
+	levels, end = cutBeyond(cost, snap, levels, end)
 	cost.Ends[end]++
 	return levels, end
+}
+
+// cutBeyond leaves out the levels that Unwind has found by memory of the present moment. The thread has run since the capture,
+// and its stack may be that of another call by now, which leads to the end of the stack just as well.
+func cutBeyond(cost *Cost, s *Capture, levels []profile.Addr, end unwind.End) ([]profile.Addr, unwind.End) {
+	if !s.Strayed || s.Beyond == 0 && end == unwind.Whole {
+		return levels, end
+	}
+	cost.Cut++
+	if s.Beyond > 0 {
+		end = unwind.Unreadable
+	}
+	return levels[:len(levels)-s.Beyond], end
 }
 
 // syscallBefore returns the system call of the instruction before the program counter, -1 for none. It keeps the answers

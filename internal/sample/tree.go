@@ -268,6 +268,7 @@ func (t *tree) take(k *kin, r *perfevent.Record) {
 	} else {
 		t.unwinder.kin = k
 		levels, _ = s.unwindTick(r, &t.unwinder.snap, &t.unwinder, levels)
+		t.unwinder.outlying.learn(r.TID, t.unwinder.snap.Needed)
 	}
 	t.unwinder.levels = levels
 	k.shown += period

@@ -17,6 +17,7 @@ type kinUnwinder struct {
 	snap     Capture
 	frames   []unwind.Frame
 	levels   []profile.Addr
+	outlying outlying
 	calls    map[uint64]int64 // system calls by the address in the tree's space
 	notes    map[int64]profile.Addr
 }
@@ -24,6 +25,7 @@ type kinUnwinder struct {
 func (u *kinUnwinder) init(t *tree) {
 	u.tree, u.calls, u.notes = t, make(map[uint64]int64), make(map[int64]profile.Addr)
 	u.unwinder = unwind.New(u)
+	u.outlying.watch = func(tid int, pages []uint64) { t.ticks.Watch(tid, pages) }
 }
 
 // Find implements unwind.Code for the process of the present tick.
@@ -87,8 +89,12 @@ func (u *kinUnwinder) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, un
 	if len(u.kin.maps.maps) == 0 {
 		return append(dst, u.tree.sampler.exec), unwind.Unreadable
 	}
-	frames, end := u.unwinder.Unwind(&s.Regs, unwind.Stack{Base: s.Base, Data: s.Stack, Chain: s.Chain}, u.frames[:0])
-	u.frames, s.Strayed = frames, false
+	stack := unwind.Stack{Base: s.Base, Data: s.Stack, Chain: s.Chain}
+	if s.Pages != nil {
+		stack.Pages = s.Pages
+	}
+	frames, end := u.unwinder.Unwind(&s.Regs, stack, u.frames[:0])
+	u.frames, s.Strayed, s.Needed = frames, false, u.unwinder.Needed()
 	for _, f := range frames {
 		dst = append(dst, u.place(u.kin, profile.Addr{PC: f.PC, Kind: profile.KindOf(f.Return, f.Signal)}))
 	}

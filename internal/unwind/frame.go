@@ -85,6 +85,8 @@ type Stack struct {
 	// stack that needs more ends as Unreadable. If the thread runs meanwhile,
 	// Mem need not agree with Data.
 	Mem io.ReaderAt
+	// Pages has more memory of the same moment as Data; nil: none.
+	Pages Pages
 	// Chain is the return addresses that the frame pointers led to when Data was copied,
 	// from rbp on: for each frame the word above the frame pointer, whatever memory it is
 	// in. If Data ends in a Go function, which keeps frame pointers, Chain has its callers.
@@ -93,6 +95,11 @@ type Stack struct {
 	// are known, as /proc/PID/task/TID/syscall shows them, and on amd64 the first
 	// argument of the system call, unless that is 0.
 	Partial bool
+}
+
+// Pages are copies of memory. Page returns the 4096 bytes at an address that is a multiple of 4096, or nil.
+type Pages interface {
+	Page(addr uint64) []byte
 }
 
 // A Special is the kind of a mapping that is not of a file.
@@ -133,6 +140,6 @@ type Counts struct {
 	Scan     uint64 // by searching the stack for a return address
 	Switches uint64 // changes of stack
 	Outside  uint64 // reads through Stack.Mem
-	Strays   uint64 // words, not of code, that were neither in the copied stack nor in its chain
+	Strays   uint64 // words, not of code, that were neither in the copied stack and pages nor in the chain
 	Chained  uint64 // stacks that were unwound to their end by their chain
 }

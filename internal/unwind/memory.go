@@ -3,19 +3,24 @@ package unwind
 import (
 	"encoding/binary"
 	"io"
+	"slices"
 )
 
-// A view is the memory that one unwinding reads: the copied stack, and a few
+// A view is the memory that one unwinding reads: the copied stack and pages, and a few
 // pages of other memory, each read once.
 type view struct {
 	base    uint64
 	data    []byte
+	copies  Pages
 	mem     io.ReaderAt
 	addrs   [viewPages]uint64 // of pages; 1: unused
 	pages   [viewPages]page
 	next    int    // index of the page that is replaced next
 	outside uint64 // reads through mem
-	strays  uint64 // words that were not in the copy
+	strays  uint64 // words that were not in the copies
+
+	needs [viewPages]uint64 // the first pages of words that were not in the copied stack
+	need  int               // how many
 }
 
 const (
@@ -31,7 +36,7 @@ type page struct {
 
 // reset begins with another stack.
 func (v *view) reset(s *Stack) {
-	v.base, v.data, v.mem = s.Base, s.Data, s.Mem
+	v.base, v.data, v.copies, v.mem = s.Base, s.Data, s.Pages, s.Mem
 	for i := range v.addrs {
 		v.addrs[i] = 1
 	}
@@ -42,7 +47,31 @@ func (v *view) word(addr uint64) (uint64, bool) {
 	if w, ok := v.copied(addr); ok {
 		return w, true
 	}
+	v.needed(addr &^ (pageSize - 1))
+	if w, ok := v.paged(addr); ok {
+		return w, true
+	}
 	return v.far(addr)
+}
+
+// needed takes note of a page.
+func (v *view) needed(addr uint64) {
+	if v.need < len(v.needs) && !slices.Contains(v.needs[:v.need], addr) {
+		v.needs[v.need] = addr
+		v.need++
+	}
+}
+
+// paged reads 8 bytes of a copied page.
+func (v *view) paged(addr uint64) (uint64, bool) {
+	if v.copies == nil || addr%pageSize > pageSize-8 {
+		return 0, false
+	}
+	p := v.copies.Page(addr &^ (pageSize - 1))
+	if len(p) < pageSize {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(p[addr%pageSize:]), true
 }
 
 // copied reads 8 bytes of the copied stack.

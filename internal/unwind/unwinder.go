@@ -19,7 +19,7 @@ type Unwinder struct {
 	goSP   uint64 // system stack pointer below the last C to Go crossing, or 0
 	hops   int    // changes of stack
 	begun  uint64 // strays before
-	sure   int    // number of frames that were found in the copy of the stack alone; -1: all until now
+	sure   int    // number of frames that were found in the copies alone; -1: all until now
 	beyond int    // number of frames of the last stack that were not
 
 	partial bool // only the program counter and the stack pointer were given
@@ -60,17 +60,22 @@ func (u *Unwinder) Unwind(regs *ptrace.Regs, stack Stack, dst []Frame) ([]Frame,
 	if u.beyond = 0; u.sure >= 0 {
 		u.beyond = max(len(dst)-u.sure, 0)
 	}
-	u.mem.data, u.mem.mem = nil, nil
+	u.mem.data, u.mem.copies, u.mem.mem = nil, nil, nil
 	return dst, end
 }
 
-// Beyond returns how many frames of the last stack come after the first word that was not in the copy.
+// Needed returns the pages, each by its address, in which the last stack has words that were not in Stack.Data, at most eight. It is
+// valid until the next stack.
+func (u *Unwinder) Needed() []uint64 { return u.mem.needs[:u.mem.need] }
+
+// Beyond returns how many frames of the last stack come after the first word that was not in the copies.
 func (u *Unwinder) Beyond() int { return u.beyond }
 
 // start unwinds a stack by a chain, or without one.
 func (u *Unwinder) start(regs *ptrace.Regs, stack *Stack, chain []uint64, dst []Frame) ([]Frame, End) {
 	u.known, u.goSP, u.hops, u.partial = 0, 0, 0, stack.Partial
 	u.begun, u.sure, u.parked, u.doubt, u.loose = u.mem.strays, -1, false, false, false
+	u.mem.need = 0
 	if !u.load(regs, stack.Partial) {
 		return dst, Unsupported
 	}
