@@ -174,7 +174,8 @@ func readStack(mem io.ReaderAt, base uint64) []byte {
 // Stack returns the thread's call stack, innermost frame first, with source
 // lines and inlined functions where debug information has them. Without a copy of the stack
 // (Snapshot.CopyStacks, Hit.Thread) it reads the memory as it is now, which is right only while
-// the thread stands still. If a stack cannot be followed to its end, or cannot be symbolized for
+// the thread stands still. A copy has one stack. If a thread has changed stacks, as where Go calls C or in a handler on an alternate stack,
+// its callers are there only if it still stands or sleeps where it did. If a stack cannot be followed to its end, or cannot be symbolized for
 // want of descriptors, Stack returns what it has, with an error that satisfies ErrCut and says
 // why. The caller may keep the slice, but must not change it.
 func (t *Thread) Stack() ([]Frame, error) { return t.frames(handle.Lines) }
@@ -210,6 +211,16 @@ func (t *Thread) sleepsIn() procfs.Syscall {
 		return procfs.Syscall{}
 	}
 	return call
+}
+
+// stands reports whether the thread stands or sleeps where it did when its stack was copied. Memory beyond the copy is that of its stack then. A
+// thread that runs, or has moved on, may have made other calls there.
+func (t *Thread) stands() bool {
+	if t.State == Unstoppable {
+		return true // blocked looks after that
+	}
+	call, pc := t.sleepsIn(), t.Registers.PC()
+	return call.SP == t.Registers.SP() && (call.PC == pc || call.PC == pc+ptrace.SyscallLength) // it is to make its call again
 }
 
 // blocked returns the stack of a thread that could not be stopped, but executes nothing either: before and after its stack is read it is in
@@ -294,5 +305,8 @@ func (w *walker) unwind(t *Thread) unwind.End {
 	}
 	var end unwind.End
 	w.frames, end = w.unwinder.Unwind(t.Registers.kernel(), unwind.Stack{Base: t.base, Data: t.stack, Mem: mem, Partial: t.State == Unstoppable}, w.frames[:0])
+	if beyond := w.unwinder.Beyond(); beyond > 0 && t.stack != nil && !t.stands() {
+		w.frames, end = w.frames[:len(w.frames)-beyond], unwind.Unreadable
+	}
 	return end
 }
