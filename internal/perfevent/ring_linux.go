@@ -15,8 +15,9 @@ import (
 type ring struct {
 	fd     int
 	cpu    int
-	follow bool   // records of maps and of ending threads are passed on
-	mem    []byte // the control page and the buffer
+	follow bool         // records of ending threads are passed on, and names
+	wanted map[int]bool // processes whose records of maps are passed on; nil: all
+	mem    []byte       // the control page and the buffer
 	page   *unix.PerfEventMmapPage
 	buf    []byte
 	tail   uint64
@@ -138,7 +139,8 @@ func (r *ring) take(k *Record) bool {
 			k.Comm = r.text(16, size)
 		}
 	case kind == unix.PERF_RECORD_MMAP2:
-		ok = r.follow && size >= mapPath
+		pid, _ := halves(r.word(8))
+		ok = size >= mapPath && (r.wanted == nil || r.wanted[pid])
 		if ok {
 			r.mapped(k, size)
 		}

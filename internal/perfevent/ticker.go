@@ -14,7 +14,7 @@ type TickerOptions struct {
 	Stack int
 	// Kernel adds the kernel's call chain to each sample.
 	Kernel bool
-	// Follow makes the descendants of wanted processes sampled too, and adds records of what processes map.
+	// Follow makes the descendants of wanted processes sampled too, and adds records of what all processes map.
 	Follow Follow
 }
 
@@ -70,7 +70,7 @@ const (
 	Exec
 	// Name is a thread's new name.
 	Name
-	// Map is executable memory that a process has mapped. Only with Follow.
+	// Map is executable memory that a process has mapped. Without Follow it must be a wanted one.
 	Map
 	// Ending is a sample of a thread of a wanted process that is ending, and has given up its memory. Only with Follow.
 	Ending

@@ -31,7 +31,8 @@ type Ticker struct {
 	follow Follow
 	filter *filter
 	rings  []*ring
-	turn   int // the ring that Redraw begins with
+	turn   int          // the ring that Redraw begins with
+	wanted map[int]bool // processes
 	record Record
 	stack  []byte
 }
@@ -47,7 +48,7 @@ func OpenTicker(o TickerOptions) (*Ticker, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Ticker{period: o.Period, follow: o.Follow, stack: make([]byte, MaxStack+8)}
+	c := &Ticker{period: o.Period, follow: o.Follow, stack: make([]byte, MaxStack+8), wanted: make(map[int]bool)}
 	if err := c.open(cpus, &o); err != nil {
 		c.Close()
 		return nil, need.Timers.Explain(err)
@@ -88,7 +89,9 @@ func (c *Ticker) open(cpus []int, o *TickerOptions) (err error) {
 		}
 	}
 	for _, r := range c.rings {
-		r.follow = o.Follow != FollowNone
+		if r.follow = o.Follow != FollowNone; !r.follow {
+			r.wanted = c.wanted
+		}
 		if err := r.attach(c.filter.program); err != nil {
 			return fmt.Errorf("filter of perf events: %w", err)
 		}
@@ -103,10 +106,7 @@ const tickerSample = unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SA
 // tickerAttr describes the event of one processor.
 func tickerAttr(o *TickerOptions) *unix.PerfEventAttr {
 	flags := uint64(unix.PerfBitDisabled | unix.PerfBitWatermark | unix.PerfBitComm | unix.PerfBitCommExec |
-		unix.PerfBitTask | unix.PerfBitSampleIDAll | unix.PerfBitUseClockID)
-	if o.Follow != FollowNone {
-		flags |= unix.PerfBitMmap | unix.PerfBitMmap2
-	}
+		unix.PerfBitTask | unix.PerfBitSampleIDAll | unix.PerfBitUseClockID | unix.PerfBitMmap | unix.PerfBitMmap2)
 	if !o.Kernel {
 		flags |= unix.PerfBitExcludeCallchainKernel
 	}
@@ -170,10 +170,19 @@ func parseCPUs(list string) ([]int, error) {
 //
 // Errors: ESRCH, and an [errors.ErrUnsupported] for a process whose number in the kernel is not
 // known: a process of a PID namespace below ours, where ours is not the first one.
-func (c *Ticker) Want(pid int) error { return c.filter.want(pid) }
+func (c *Ticker) Want(pid int) error {
+	err := c.filter.want(pid)
+	if err == nil {
+		c.wanted[pid] = true
+	}
+	return err
+}
 
 // Drop ends the sampling of process pid.
-func (c *Ticker) Drop(pid int) { c.filter.drop(pid) }
+func (c *Ticker) Drop(pid int) {
+	c.filter.drop(pid)
+	delete(c.wanted, pid)
+}
 
 // Period returns the mean time between two samples on one processor.
 func (c *Ticker) Period() time.Duration { return c.period }

@@ -78,6 +78,14 @@ func (m *Mappings) At(addr uint64) (found Map, ok bool, err error) {
 	}
 }
 
+// Quick reports whether At asks the kernel for one mapping, and need not read all.
+func (m *Mappings) Quick() bool {
+	if !m.whole {
+		m.At(0)
+	}
+	return !m.whole
+}
+
 // search reads all mappings.
 func (m *Mappings) search(addr uint64) (found Map, ok bool, err error) {
 	text, err := m.readAll()

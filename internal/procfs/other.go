@@ -51,6 +51,7 @@ func ClockOf(pid, id int) (time.Duration, bool)            { return 0, false }
 func OpenMappings(pid int) (*Mappings, error)              { return nil, errors.ErrUnsupported }
 func (m *Mappings) At(addr uint64) (Map, bool, error)      { return Map{}, false, errors.ErrUnsupported }
 func (m *Mappings) Close() error                           { return nil }
+func (m *Mappings) Quick() bool                            { return false }
 func unixSocket(uint32) SocketEnd                          { return SocketEnd{} }
 func OpenSocket(pid, fd int) (*Socket, error)              { return nil, errors.ErrUnsupported }
 func (s *Socket) Close() error                             { return nil }

@@ -72,6 +72,7 @@ func (p *Profile) archive(s *Space) *archive {
 // take returns the number here of a location of another space, with what was resolved there.
 func (a *archive) take(s *Space, l *location) uint32 {
 	k := archiveKey{addr: l.addr, mapping: -1}
+	k.addr.Era = 0 // the address counts from the file's mapping, or means nothing
 	switch {
 	case l.mapping >= 0:
 		m := s.mappings[l.mapping]

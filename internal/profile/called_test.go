@@ -12,8 +12,8 @@ func TestCalls(t *testing.T) {
 	p.Subject, p.Called = Calls, Called{Functions: 1, Sum: "time", Unit: "bytes"}
 	s := p.Space(1, "/bin/a", fakeCode{})
 	thread := p.Thread(1, 0, "all threads")
-	s.Add(s.Cell(thread, s.Stack([]Addr{{0x1001, Exact}, p.Note("[no stack]")})), Values{Samples: 3, Wall: 70, Sum: -4})
-	s.Add(s.Cell(thread, s.Stack([]Addr{{0x2001, Exact}})), Values{Samples: 2, Wall: 30, Sum: 9})
+	s.Add(s.Cell(thread, s.Stack([]Addr{{PC: 0x1001, Kind: Exact}, p.Note("[no stack]")})), Values{Samples: 3, Wall: 70, Sum: -4})
+	s.Add(s.Cell(thread, s.Stack([]Addr{{PC: 0x2001, Kind: Exact}})), Values{Samples: 2, Wall: 30, Sum: 9})
 	for f := range Format(len(formats)) {
 		var b bytes.Buffer
 		if err := p.Write(&b, f, nil); (err == nil) != f.HasCalls() || (b.Len() > 0) != f.HasCalls() {

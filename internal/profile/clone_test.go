@@ -19,7 +19,7 @@ func TestClone(t *testing.T) {
 	}
 	c := p.Clone()
 	s := p.spaces[0]
-	s.Add(s.Cell(p.Thread(4, 12, "late"), s.Stack([]Addr{p.Note("[read]"), {0x3003, Return}})), Values{Samples: 100, CPU: 1000, Wall: 1000})
+	s.Add(s.Cell(p.Thread(4, 12, "late"), s.Stack([]Addr{p.Note("[read]"), {PC: 0x3003, Kind: Return}})), Values{Samples: 100, CPU: 1000, Wall: 1000})
 	s.Add(0, Values{Samples: 1, CPU: 1, Wall: 1})
 	p.Rename(0, "renamed")
 	for _, f := range formats {
@@ -54,7 +54,7 @@ func TestCloneWhileAdding(t *testing.T) {
 	s := p.spaces[0]
 	var writers sync.WaitGroup
 	for i := range 50 {
-		levels := []Addr{p.Note("[read]"), {uint64(0x1000 + i), Return}}
+		levels := []Addr{p.Note("[read]"), {PC: uint64(0x1000 + i), Kind: Return}}
 		c := s.Cell(p.Thread(4, 10+i%3, "x"), s.Stack(levels))
 		s.AddDuring(c, Values{Samples: 1, CPU: 1, Wall: 1}, time.Duration(i), time.Duration(i+1), i%2 == 0)
 		s.Resolve(1)
@@ -81,10 +81,10 @@ func BenchmarkClone(b *testing.B) {
 		if i%10 == 0 {
 			stack = 0
 			for level := range 24 {
-				stack = s.Push(stack, Addr{uint64(0x1000 + i*level%20_000), Return})
+				stack = s.Push(stack, Addr{PC: uint64(0x1000 + i*level%20_000), Kind: Return})
 			}
 		}
-		stack = s.Push(stack, Addr{uint64(0x1000 + i%20_000), Return})
+		stack = s.Push(stack, Addr{PC: uint64(0x1000 + i%20_000), Kind: Return})
 		s.Add(s.Cell(p.Thread(4, 10+i%50, "x"), stack), Values{Samples: 1, CPU: 1, Wall: 1})
 	}
 	for i := range maxSpans - 1 {

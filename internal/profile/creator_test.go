@@ -45,7 +45,7 @@ func TestCreator(t *testing.T) {
 			if i == 0 {
 				kind = Exact
 			}
-			levels = append(levels, Addr{pc, kind})
+			levels = append(levels, Addr{PC: pc, Kind: kind})
 		}
 		s.Add(s.Cell(p.Thread(4, 4, "app"), s.Stack(levels)), Values{Samples: n})
 	}

@@ -29,6 +29,9 @@ func KindOf(isReturn, isSignal bool) Kind {
 type Addr struct {
 	PC   uint64
 	Kind Kind
+	// Era tells code from other code that was at the same address before or after it. What the numbers mean is known to
+	// the Resolver.
+	Era uint32
 }
 
 // Frame is one function at an address. Inlining gives one address several.

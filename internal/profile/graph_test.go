@@ -15,7 +15,7 @@ func TestGraphOfTree(t *testing.T) {
 	s := p.Space(0, "", fakeCode{})
 	for pid := 1; pid <= 50; pid++ {
 		id := p.Process(pid, 0)
-		s.Add(s.Cell(p.ThreadOf(id, pid, "cc"), s.Stack([]Addr{{0x1001, Exact}})), Values{Samples: 1, CPU: 1000, Wall: 1000})
+		s.Add(s.Cell(p.ThreadOf(id, pid, "cc"), s.Stack([]Addr{{PC: 0x1001, Kind: Exact}})), Values{Samples: 1, CPU: 1000, Wall: 1000})
 		p.SetProcess(id, "cc", 1000, time.Second)
 	}
 	var page struct {

@@ -109,8 +109,7 @@ func (s *Space) copyLocations(d *Space, used []bool) []uint32 {
 	return numbers
 }
 
-// copyLocation adds a location of another space. The same address may be there twice: before and after code was
-// replaced (Remap).
+// copyLocation adds a location of another space.
 func (s *Space) copyLocation(from *Space, l *location, resolved bool) uint32 {
 	c := location{addr: l.addr, mapping: -1}
 	if l.addr.Kind == note {

@@ -82,7 +82,8 @@ func (s *Space) compareLocations(i, j uint32) int {
 	return cmp.Or(
 		cmp.Compare(a.addr.Kind, b.addr.Kind),
 		cmp.Compare(a.addr.PC, b.addr.PC),
-		cmp.Compare(i, j), // the same address, before and after Remap
+		cmp.Compare(a.addr.Era, b.addr.Era),
+		cmp.Compare(i, j), // the same address in an archive, in several files
 	)
 }
 

@@ -20,7 +20,7 @@ func TestPerf(t *testing.T) {
 		p := fakeProfile(straight)
 		p.Timeline = true
 		s := p.spaces[0]
-		c := s.Cell(p.Thread(4, 12, "late"), s.Stack([]Addr{{0x3001, Exact}, {0x1003, Return}}))
+		c := s.Cell(p.Thread(4, 12, "late"), s.Stack([]Addr{{PC: 0x3001, Kind: Exact}, {PC: 0x1003, Kind: Return}}))
 		for i := range 5 {
 			at := time.Duration(2*i) * time.Second
 			s.AddDuring(c, Values{Samples: 3, CPU: 2_345_678, Wall: 7_654_321}, at, at+time.Second, true)

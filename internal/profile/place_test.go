@@ -33,7 +33,7 @@ func (placedCode) Resolve(a Addr, dst []Frame) ([]Frame, Mapping) {
 func TestPlace(t *testing.T) {
 	p := New()
 	s := p.Space(4, "/bin/app", placedCode{})
-	s.Add(s.Cell(p.Thread(4, 4, "app"), s.Stack([]Addr{{0x8010, Exact}, {0x2010, Return}, {0x1010, Return}})), Values{Samples: 1, CPU: 1e6, Wall: 1e6})
+	s.Add(s.Cell(p.Thread(4, 4, "app"), s.Stack([]Addr{{PC: 0x8010, Kind: Exact}, {PC: 0x2010, Kind: Return}, {PC: 0x1010, Kind: Return}})), Values{Samples: 1, CPU: 1e6, Wall: 1e6})
 
 	got, err := profile.ParseData([]byte(write(t, p, Pprof, nil)))
 	if err != nil {
@@ -77,7 +77,7 @@ func TestPlace(t *testing.T) {
 func TestPerfJIT(t *testing.T) {
 	p := New()
 	s := p.Space(4, "/bin/app", placedCode{})
-	s.Add(s.Cell(p.Thread(4, 4, "app"), s.Stack([]Addr{{0x6010, Exact}, {0x7010, Return}, {0x1010, Return}})), Values{CPU: 1e6})
+	s.Add(s.Cell(p.Thread(4, 4, "app"), s.Stack([]Addr{{PC: 0x6010, Kind: Exact}, {PC: 0x7010, Kind: Return}, {PC: 0x1010, Kind: Return}})), Values{CPU: 1e6})
 	text := write(t, p, Perf, &Options{Value: CPU})
 	if want := "6010 LazyCompile:*f (/tmp/perf-4.map)\n\t            7010 [unknown] (/tmp/perf-4.map)\n\t            1010 main (/bin/app)\n"; !strings.Contains(text, want) {
 		t.Errorf("got:\n%s", text)

@@ -157,11 +157,11 @@ func (p *names) Note(name string) Addr {
 	name = Clean(name)
 	for i, s := range p.notes {
 		if s == name {
-			return Addr{uint64(i), note}
+			return Addr{PC: uint64(i), Kind: note}
 		}
 	}
 	p.notes = append(p.notes, name)
-	return Addr{uint64(len(p.notes) - 1), note}
+	return Addr{PC: uint64(len(p.notes) - 1), Kind: note}
 }
 
 // Total returns the sum of all cells.

@@ -46,12 +46,12 @@ type fakeSample struct {
 }
 
 var fakeSamples = []fakeSample{
-	{10, []Addr{{0x3001, Exact}, {0x2002, Return}, {0x1003, Return}}, "", Values{Samples: 30, CPU: 300, Wall: 300}},
-	{10, []Addr{{0x3009, Exact}, {0x1003, Return}}, "", Values{Samples: 10, CPU: 100, Wall: 100}},
-	{10, []Addr{{0x3001, Exact}, {0x3005, Return}, {0x3005, Return}, {0x1003, Return}}, "", Values{Samples: 20, CPU: 200, Wall: 200}},
-	{11, []Addr{{0x9123, Exact}, {0x1004, Return}}, "[futex]", Values{Samples: 50, CPU: 5, Wall: 500}},
-	{11, []Addr{{0x4000, Exact}, {0x1004, Return}}, "", Values{Samples: 9, CPU: 90, Wall: 90}},
-	{11, []Addr{{0x777, Exact}}, "", Values{Samples: 1, CPU: 5, Wall: 10}},
+	{10, []Addr{{PC: 0x3001, Kind: Exact}, {PC: 0x2002, Kind: Return}, {PC: 0x1003, Kind: Return}}, "", Values{Samples: 30, CPU: 300, Wall: 300}},
+	{10, []Addr{{PC: 0x3009, Kind: Exact}, {PC: 0x1003, Kind: Return}}, "", Values{Samples: 10, CPU: 100, Wall: 100}},
+	{10, []Addr{{PC: 0x3001, Kind: Exact}, {PC: 0x3005, Kind: Return}, {PC: 0x3005, Kind: Return}, {PC: 0x1003, Kind: Return}}, "", Values{Samples: 20, CPU: 200, Wall: 200}},
+	{11, []Addr{{PC: 0x9123, Kind: Exact}, {PC: 0x1004, Kind: Return}}, "[futex]", Values{Samples: 50, CPU: 5, Wall: 500}},
+	{11, []Addr{{PC: 0x4000, Kind: Exact}, {PC: 0x1004, Kind: Return}}, "", Values{Samples: 9, CPU: 90, Wall: 90}},
+	{11, []Addr{{PC: 0x777, Kind: Exact}}, "", Values{Samples: 1, CPU: 5, Wall: 10}},
 }
 
 // fakeProfile adds the samples in the order of a permutation.
@@ -102,7 +102,7 @@ wall time: 0.0 s of all threads: 58 % running, 0 % ready (waiting for a processo
 func TestThreadsOnAverage(t *testing.T) {
 	p := fakeProfile(straight)
 	s := p.Space(5, "/bin/other", fakeCode{})
-	s.Add(s.Cell(p.Thread(5, 5, "other"), s.Stack([]Addr{{0x3001, Exact}})), Values{Samples: 1, Wall: 5e9})
+	s.Add(s.Cell(p.Thread(5, 5, "other"), s.Stack([]Addr{{PC: 0x3001, Kind: Exact}})), Values{Samples: 1, Wall: 5e9})
 	if text := write(t, p, Text, nil); !strings.Contains(text, " 2.5 threads on average") {
 		t.Errorf("%s", text)
 	}
@@ -169,7 +169,7 @@ func TestTextNamesakes(t *testing.T) {
 		s := p.Space(1, "", resolverFunc(func(_ Addr, dst []Frame) ([]Frame, Mapping) {
 			return append(dst, Frame{Func: "init"}), Mapping{Start: 1, Limit: 2, Path: object}
 		}))
-		s.Add(s.Cell(p.Thread(1, 1, "x"), s.Stack([]Addr{{1, Exact}})), Values{Samples: 1})
+		s.Add(s.Cell(p.Thread(1, 1, "x"), s.Stack([]Addr{{PC: 1, Kind: Exact}})), Values{Samples: 1})
 	}
 	got := write(t, p, Text, nil)
 	for _, want := range []string{"init (liba.so)\n", "init (libb.so)\n"} {
@@ -196,7 +196,7 @@ func TestCodeLearnedLater(t *testing.T) {
 	}))
 	for range 3 {
 		for _, pc := range []uint64{0x1000, 0x5000} {
-			s.Add(s.Cell(p.Thread(1, 1, "x"), s.Stack([]Addr{{pc, Exact}})), Values{Samples: 1})
+			s.Add(s.Cell(p.Thread(1, 1, "x"), s.Stack([]Addr{{PC: pc, Kind: Exact}})), Values{Samples: 1})
 		}
 		s.ResolveAll()
 		mapped = true
@@ -282,19 +282,16 @@ func TestEmptyProfile(t *testing.T) {
 	}
 }
 
-// TestRemap resolves the same number differently before and after.
-func TestRemap(t *testing.T) {
+// TestEra resolves the same number differently in two eras.
+func TestEra(t *testing.T) {
 	p := New()
 	p.Rounds = 2
-	name := "old"
-	s := p.Space(1, "", resolverFunc(func(_ Addr, dst []Frame) ([]Frame, Mapping) {
-		return append(dst, Frame{Func: name}), Mapping{}
+	s := p.Space(1, "", resolverFunc(func(a Addr, dst []Frame) ([]Frame, Mapping) {
+		return append(dst, Frame{Func: [...]string{"old", "new"}[a.Era]}), Mapping{}
 	}))
 	th := p.Thread(1, 1, "x")
-	s.Add(s.Cell(th, s.Stack([]Addr{{1, Exact}})), Values{Samples: 1})
-	s.Remap()
-	name = "new"
-	s.Add(s.Cell(th, s.Stack([]Addr{{1, Exact}})), Values{Samples: 1})
+	s.Add(s.Cell(th, s.Stack([]Addr{{PC: 1, Kind: Exact}})), Values{Samples: 1})
+	s.Add(s.Cell(th, s.Stack([]Addr{{PC: 1, Kind: Exact, Era: 1}})), Values{Samples: 1})
 	const want = "new 1\nold 1\n"
 	if got := write(t, p, Folded, nil); got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -313,8 +310,8 @@ func TestRetire(t *testing.T) {
 			name := string(rune('a' + (a.PC-base)/0x100))
 			return append(dst, Frame{Func: name}), Mapping{Start: base, Limit: base + 0x1000, Path: "/bin/app"}
 		}))
-		s.Add(s.Cell(th, s.Stack([]Addr{{base + 0x110, Exact}, {base + 0x10, Return}})), Values{Samples: 1})
-		s.Add(s.Cell(th, s.Stack([]Addr{p.Note("[futex]"), {base + 0x10, Exact}})), Values{Samples: 1})
+		s.Add(s.Cell(th, s.Stack([]Addr{{PC: base + 0x110, Kind: Exact}, {PC: base + 0x10, Kind: Return}})), Values{Samples: 1})
+		s.Add(s.Cell(th, s.Stack([]Addr{p.Note("[futex]"), {PC: base + 0x10, Kind: Exact}})), Values{Samples: 1})
 		if i < 99 {
 			s.Retire()
 		}
@@ -349,7 +346,7 @@ func TestManyThreads(t *testing.T) {
 	s := p.Space(1, "", fakeCode{})
 	const n = maxThreads + 1000
 	for tid := 1; tid <= n; tid++ {
-		s.Add(s.Cell(p.Thread(1, tid, "x"), s.Stack([]Addr{{0x1000, Exact}})), Values{Samples: 1})
+		s.Add(s.Cell(p.Thread(1, tid, "x"), s.Stack([]Addr{{PC: 0x1000, Kind: Exact}})), Values{Samples: 1})
 	}
 	if len(p.threads) != maxThreads+1 {
 		t.Errorf("%d entries for %d threads", len(p.threads), n)
@@ -427,7 +424,7 @@ func BenchmarkWarmSample(b *testing.B) {
 	s := p.Space(1, "", fakeCode{})
 	levels := make([]Addr, 30)
 	for i := range levels {
-		levels[i] = Addr{uint64(0x1000 + i), Return}
+		levels[i] = Addr{PC: uint64(0x1000 + i), Kind: Return}
 	}
 	th := p.Thread(1, 1, "x")
 	for b.Loop() {

@@ -141,21 +141,6 @@ func (s *counts) Cell(t ThreadID, stack StackID) Cell {
 // Add counts v in a cell.
 func (s *counts) Add(c Cell, v Values) { s.cells[c].add(v) }
 
-// Remap says that code has been unmapped or replaced. A program counter that
-// is seen from now on differs from an earlier one, even if the number is the
-// same. Earlier cells and stacks remain and keep their resolution.
-func (s *Space) Remap() {
-	s.ResolveAll()
-	s.Part()
-}
-
-// Part is Remap for callers that cannot wait for names. Addresses that are not resolved yet are resolved later, by
-// what the resolver knows then.
-func (s *Space) Part() {
-	clear(s.locIDs)
-	clear(s.nodeIDs)
-}
-
 func (s *places) location(a Addr) uint32 {
 	return intern.ID(s.locIDs, &s.locs, a, location{addr: a, mapping: -1})
 }

@@ -16,7 +16,7 @@ func TestThreadCreateForm(t *testing.T) {
 	add := func(s *Space, tid int, n int64, pcs ...uint64) {
 		var levels []Addr
 		for i, pc := range pcs {
-			levels = append(levels, Addr{pc, [2]Kind{Exact, Return}[min(i, 1)]})
+			levels = append(levels, Addr{PC: pc, Kind: [2]Kind{Exact, Return}[min(i, 1)]})
 		}
 		s.Add(s.Cell(p.Thread(4, tid, "app"), s.Stack(levels)), Values{Samples: n})
 	}

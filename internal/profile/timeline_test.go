@@ -11,9 +11,9 @@ func TestTimeline(t *testing.T) {
 	p := New()
 	p.Timeline = true
 	s := p.Space(1, "/bin/app", fakeCode{})
-	a := s.Cell(p.Thread(1, 1, "x"), s.Stack([]Addr{{0x1001, Exact}}))
-	b := s.Cell(p.Thread(1, 1, "x"), s.Stack([]Addr{p.Note("[futex]"), {0x1001, Return}}))
-	other := s.Cell(p.Thread(1, 2, "y"), s.Stack([]Addr{{0x1001, Exact}}))
+	a := s.Cell(p.Thread(1, 1, "x"), s.Stack([]Addr{{PC: 0x1001, Kind: Exact}}))
+	b := s.Cell(p.Thread(1, 1, "x"), s.Stack([]Addr{p.Note("[futex]"), {PC: 0x1001, Kind: Return}}))
+	other := s.Cell(p.Thread(1, 2, "y"), s.Stack([]Addr{{PC: 0x1001, Kind: Exact}}))
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	s.AddDuring(a, Values{Samples: 1, Wall: 1}, 0, ms(10), true)
 	s.AddDuring(other, Values{Samples: 1, Wall: 1}, 0, ms(10), true)
@@ -60,7 +60,7 @@ func TestTimelineRetired(t *testing.T) {
 	p.Timeline = true
 	for i := range 3 {
 		s := p.Space(1, "/bin/app", fakeCode{})
-		c := s.Cell(p.Thread(1, 1, "x"), s.Stack([]Addr{{0x1001, Exact}}))
+		c := s.Cell(p.Thread(1, 1, "x"), s.Stack([]Addr{{PC: 0x1001, Kind: Exact}}))
 		at := time.Duration(i) * time.Second
 		s.AddDuring(c, Values{Samples: 1, Wall: 1e9}, at, at+time.Second, true)
 		s.Retire()

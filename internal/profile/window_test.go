@@ -8,7 +8,7 @@ func TestWindow(t *testing.T) {
 	p := New()
 	s := p.Space(1, "/bin/app", fakeCode{})
 	add := func(s *Space, pc uint64, v Values) {
-		s.Add(s.Cell(p.Thread(1, 1, "x"), s.Stack([]Addr{{pc, Exact}, {0x1003, Return}})), v)
+		s.Add(s.Cell(p.Thread(1, 1, "x"), s.Stack([]Addr{{PC: pc, Kind: Exact}, {PC: 0x1003, Kind: Return}})), v)
 	}
 	self := func(in *Interval) map[string]int64 {
 		got := make(map[string]int64)

@@ -208,6 +208,9 @@ func (k *looker) visit(tid int, regs *ptrace.Regs) {
 	l.sight.short = inCall && result >= 0 && fellShort(nr, uint64(result), regs.SyscallArgs()) && k.p.looking.shortens(nr, regs.SyscallArgs())
 	k.copyStack(l.sight, regs.SP())
 	k.copyPages(l.sight, k.wanted(tid))
+	if m, ok := k.stacks.CodeAt(regs.PC()); ok && m.Perm&procfs.Exec != 0 {
+		l.sight.code = m
+	}
 	waited := time.Duration(0) // for a processor
 	if sched, err := k.files[tid].SchedStat(); err == nil {
 		waited = time.Duration(sched.Wait - l.waited)

@@ -253,7 +253,9 @@ func (m *fakeImage) Close() error       { m.closed = true; return nil }
 
 func (m *fakeImage) Prepare(profile.Addr) {}
 
-func (m *fakeImage) Refresh() bool { m.world.miss = nil; return false }
+func (m *fakeImage) Refresh()                      { m.world.miss = nil }
+func (m *fakeImage) Mapped(*perfevent.Mapped) bool { return false }
+func (m *fakeImage) HasCode(*procfs.Map) bool      { return true }
 
 func (m *fakeImage) StackAt(sp uint64) (uint64, uint64) { return sp &^ 0xfff, sp&^0xfff + 0x1000 }
 

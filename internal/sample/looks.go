@@ -23,6 +23,8 @@ import (
 type Stacks interface {
 	ReadAt(p []byte, addr int64) (int, error)
 	Stale() bool
+	// CodeAt returns what is mapped at an address now, without its path. It is not ok where it would take long to find out.
+	CodeAt(addr uint64) (m procfs.Map, ok bool)
 	Close() error
 }
 
@@ -58,14 +60,15 @@ type sight struct {
 	short  bool          // its call may have returned less because of the stop
 	hidden bool          // it was not, because of the calls that it makes, or it could not be
 	call   procfs.Syscall
-	stack  []byte // from base on
+	code   procfs.Map // that the thread which was stopped was in; zero if unknown
+	stack  []byte     // from base on
 	base   uint64
 	pages  perfevent.Pages
 }
 
 // begin makes it that of a thread, now.
 func (s *sight) begin(tid int, call procfs.Syscall) {
-	s.tid, s.at, s.asleep, s.hidden, s.call = tid, perfevent.Now(), !call.Running, false, call
+	s.tid, s.at, s.asleep, s.hidden, s.call, s.code = tid, perfevent.Now(), !call.Running, false, call, procfs.Map{}
 }
 
 // newLooks returns the looks at the processes of a sampler; nil if they cannot be looked at so.
@@ -164,6 +167,10 @@ func (k *ticking) unwindSight(v *sight) {
 		}
 	default:
 		s.Regs, s.PC, s.SP = v.regs, v.regs.PC(), v.regs.SP()
+		if !p.hasCode(&v.code) {
+			k.levels, s.Partial = append(k.levels, p.sampler.unsampled()), true
+			return
+		}
 		in, _, ok := v.regs.SyscallReturn()
 		if !ok {
 			break

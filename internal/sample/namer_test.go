@@ -25,7 +25,7 @@ func (m *slowImage) Prepare(profile.Addr) {
 	<-m.open
 }
 
-func (m *slowImage) Refresh() bool { *m.refreshed++; return m.Image.Refresh() }
+func (m *slowImage) Refresh() { *m.refreshed++; m.Image.Refresh() }
 
 // TestRoundsDoNotWaitForNames: while names are being looked up, rounds continue, and
 // the map for the look-ups stays.
@@ -89,11 +89,11 @@ func (m *preparedImage) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.
 	return m.Image.Resolve(a, dst)
 }
 
-func (m *preparedImage) Refresh() bool {
+func (m *preparedImage) Refresh() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	clear(m.prepared) // the code that is known now may be in a file that nothing has read yet
-	return m.Image.Refresh()
+	m.Image.Refresh()
 }
 
 // TestRoundsReadNoSymbols: no round looks up a name that the namer has not looked up, also when each round meets new

@@ -36,7 +36,7 @@ func NewSource(c *control.Controller, files *Files, lines bool) *Source {
 		if err != nil {
 			return nil, err
 		}
-		return &stacks{m, m.QuickUser()}, nil
+		return newStacks(m, src.PID), nil
 	}
 	return src
 }
@@ -45,6 +45,38 @@ func NewSource(c *control.Controller, files *Files, lines bool) *Source {
 type stacks struct {
 	*mem.Patient
 	quick *mem.PatientView
+	maps  *procfs.Mappings // nil: they are not to be asked quickly
+}
+
+func newStacks(m *mem.Patient, pid int) *stacks {
+	s := &stacks{m, m.QuickUser(), nil}
+	maps, err := procfs.OpenMappings(pid)
+	if err != nil {
+		return s
+	}
+	if !maps.Quick() {
+		maps.Close()
+		return s
+	}
+	s.maps = maps
+	return s
+}
+
+// CodeAt implements Stacks.
+func (s *stacks) CodeAt(addr uint64) (m procfs.Map, ok bool) {
+	if s.maps == nil {
+		return m, false
+	}
+	m, ok, err := s.maps.At(addr)
+	return m, ok && err == nil
+}
+
+// Close closes the memory and the map.
+func (s *stacks) Close() error {
+	if s.maps != nil {
+		s.maps.Close()
+	}
+	return s.Patient.Close()
 }
 
 // ReadAt reads while a thread stands still.
@@ -91,9 +123,8 @@ type native struct {
 	how        handle.How
 	stacks     stackMap
 
-	mu       sync.Mutex                 // held by users of Resolve: the sampler, and readers of copies of its profile
-	named    map[uint64]profile.Mapping // the mappings that Resolve has returned, by Start
-	resolved []handle.Frame             // scratch of Resolve
+	mu       sync.Mutex     // held by users of Resolve: the sampler, and readers of copies of its profile
+	resolved []handle.Frame // scratch of Resolve
 
 	frames []unwind.Frame // scratch of Unwind
 }
@@ -112,8 +143,7 @@ func openNative(pid int, files *Files, lines bool) (Image, error) {
 	}
 	n := &native{
 		Space: space, mem: m, quick: m.Quick(), unwinder: unwind.New(space),
-		named: make(map[uint64]profile.Mapping), stacks: stackMap{pid: pid},
-		class: procfs.ExeClass(pid),
+		stacks: stackMap{pid: pid}, class: procfs.ExeClass(pid),
 	}
 	if lines {
 		n.how = handle.Lines
@@ -148,21 +178,14 @@ func (n *native) Close() error {
 	return n.mem.Close()
 }
 
-// Refresh reads the maps and reports whether code that Resolve has named is gone.
-func (n *native) Refresh() (unmapped bool) {
-	if n.Space.Refresh() != nil {
-		return false // it has ended, or the next round finds it stale
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, m := range n.named {
-		if now, ok := n.mapping(m.Start); !ok || now != m { // other code may be in a part that is gone
-			clear(n.named)
-			return true
-		}
-	}
-	return false
-}
+// Refresh reads the maps. If it fails, the process has ended, or the next round finds it stale.
+func (n *native) Refresh() { n.Space.Refresh() }
+
+// Mapped implements Image.
+func (n *native) Mapped(m *perfevent.Mapped) (news bool) { return n.Take(mapOf(m)) }
+
+// HasCode implements Image.
+func (n *native) HasCode(m *procfs.Map) bool { return n.Now().Has(m) }
 
 // ReadStack is one read, which does not wait for pages that do not come. It runs on one goroutine at a time: that of
 // the sampler, or the control goroutine while the sampler waits for its look.
@@ -196,8 +219,11 @@ func (n *native) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.
 	n.frames = frames
 	s.Strayed, s.Beyond = n.unwinder.Counts().Strays != strays, n.unwinder.Beyond()
 	s.Needed = n.unwinder.Needed()
+	now := n.Now()
 	for _, f := range frames {
-		dst = append(dst, profile.Addr{PC: f.PC, Kind: profile.KindOf(f.Return, f.Signal)})
+		a := profile.Addr{PC: f.PC, Kind: profile.KindOf(f.Return, f.Signal)}
+		a.Era = uint32(now.EraOf(lookedUp(a)))
+		dst = append(dst, a)
 	}
 	return dst, end
 }
@@ -216,39 +242,38 @@ func howOf(a profile.Addr) handle.How {
 // Prepare looks up the names of a; the Space remembers them.
 func (n *native) Prepare(a profile.Addr) {
 	var buf [8]handle.Frame
-	n.Symbolize(a.PC, n.how|howOf(a), buf[:0])
+	n.then(a).Symbolize(a.PC, n.how|howOf(a), buf[:0])
 }
+
+// then returns what is known of the code of a level.
+func (n *native) then(a profile.Addr) handle.Then { return n.Then(lookedUp(a), handle.Era(a.Era)) }
 
 // Resolve implements profile.Resolver. It may be called from any goroutine.
 func (n *native) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, profile.Mapping) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	pc := lookedUp(a)
-	if !n.Knows(pc) {
+	pc, then := lookedUp(a), n.then(a)
+	if !then.Knows(pc) {
 		return dst, profile.Mapping{}
 	}
-	n.resolved = n.Symbolize(a.PC, n.how|howOf(a), n.resolved[:0])
+	n.resolved = then.Symbolize(a.PC, n.how|howOf(a), n.resolved[:0])
 	for _, f := range n.resolved {
 		g := profile.Frame{Func: f.Func, Raw: f.Raw, File: f.File, Line: f.Line, Object: f.Object, Inlined: f.Inlined}
 		if f.Func == "" && f.Object != "" {
-			g.Place = n.PlaceOf(pc, &f)
+			g.Place = then.PlaceOf(pc, &f)
 		}
 		dst = append(dst, g)
 	}
-	m, ok := n.mapping(pc)
-	if ok {
-		n.named[m.Start] = m
-	}
-	return dst, m
+	return dst, mapping(then, pc)
 }
 
 // mapping returns the mapping of the object at an address. It is the object's segment, because readers of profiles look
 // for a segment with that offset in the file.
-func (n *native) mapping(addr uint64) (profile.Mapping, bool) {
-	o, isObject := n.Object(addr)
-	seg, ok := n.Segment(addr)
+func mapping(then handle.Then, addr uint64) profile.Mapping {
+	o, isObject := then.Object(addr)
+	seg, ok := then.Segment(addr)
 	if !isObject || !ok {
-		return profile.Mapping{}, false
+		return profile.Mapping{}
 	}
-	return profile.Mapping{Start: seg.Start, Limit: seg.End, Offset: seg.Off, Path: o.Path, BuildID: o.BuildID}, true
+	return profile.Mapping{Start: seg.Start, Limit: seg.End, Offset: seg.Off, Path: o.Path, BuildID: o.BuildID}
 }

@@ -119,6 +119,9 @@ func (p *process) open() error {
 	p.namer = newNamer(image, q)
 	p.goroutines.begin()
 	p.refresh = refreshing{}
+	if s := p.sampler; s.opt.Ticks == nil || s.looks != nil {
+		p.refresh.blind, p.refresh.last = leastBlind, p.account.last
+	}
 	clear(p.ticking.calls)
 	p.activity.switches.known = false
 	for _, t := range p.roster.threads {

@@ -3,6 +3,8 @@ package sample
 import (
 	"time"
 
+	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/unwind"
 )
@@ -17,11 +19,18 @@ type refreshing struct {
 	backoff time.Duration
 	handed  bool // addresses that had been met when the maps were to be read are with the namer
 	relearn bool // addresses that were in no code are being looked up again
+
+	blind time.Duration // without records of mappings: after how long the maps are read in any case
+	last  time.Duration // when they were read
 }
 
 const (
 	minRefresh = 50 * time.Millisecond // time between readings, after one that helped
 	maxRefresh = 5 * time.Second       // the same after many that did not help
+
+	// leastBlind is how often the maps are read if nothing reports what is mapped. It takes at most one part in blindShare of the time.
+	leastBlind = 100 * time.Millisecond
+	blindShare = 200
 )
 
 // ranOut reports whether an unwinding may have ended at code that is not known yet.
@@ -29,9 +38,10 @@ func ranOut(end unwind.End) bool { return end == unwind.NotCode || end == unwind
 
 // due reports whether the maps should be read again now. They are read soon
 // after an address was unknown, and less and less often if that finds nothing.
-// They are read from time to time in any case, to notice unmapped code.
+// They are read from time to time in any case, to notice unmapped code. If nothing reports what is mapped, other code may be
+// where code was, and they are read more often.
 func (r *refreshing) due(now time.Duration) bool {
-	return r.may(now) && (r.needed || now >= r.after+maxRefresh)
+	return r.may(now) && (r.needed || now >= r.after+maxRefresh) || r.blind > 0 && now >= r.last+r.blind
 }
 
 // may reports whether the maps may be read again.
@@ -78,8 +88,10 @@ func (r *refreshing) remap(m mapped, due bool, now time.Duration) (read bool) {
 func (r *refreshing) read(m mapped, now time.Duration) {
 	r.learn(m)
 	m.space.Resolve(m.namer.handed - m.space.Resolved())
-	if m.image.Refresh() {
-		m.space.Part()
+	begun := time.Now()
+	m.image.Refresh()
+	if r.last = now; r.blind > 0 {
+		r.blind = min(max(blindShare*time.Since(begun), leastBlind), maxRefresh)
 	}
 	m.namer.again(m.space.Foreign())
 	r.relearn, r.handed = true, false
@@ -102,6 +114,26 @@ func (r *refreshing) settle(m mapped) {
 }
 
 func (p *process) mapped() mapped { return mapped{p.image, p.space, p.namer} }
+
+// takeMap takes over a mapping of code that the kernel has reported. Ticks before it are of the code that was there.
+func (p *process) takeMap(m *perfevent.Mapped) {
+	if p.image != nil && p.image.Mapped(m) {
+		clear(p.ticking.calls)
+		p.refresh.needed = true // its object has more mappings
+	}
+}
+
+// hasCode reports whether the code that a thread was in is known. If it is not, other code may have been there when the maps
+// were read: they are read again. If it is not known then, it is gone. The zero Map is not checked.
+func (p *process) hasCode(m *procfs.Map) bool {
+	if m.End == 0 || p.image.HasCode(m) {
+		return true
+	}
+	p.image.Refresh()
+	clear(p.ticking.calls)
+	p.refresh.needed = true // addresses that were in no code are looked up again
+	return p.image.HasCode(m)
+}
 
 // learnt reads the maps again if a stack ended where no code is known, and reports whether the stack is to be
 // unwound again. There may be no other round in which its thread is met.

@@ -65,9 +65,12 @@ type Image interface {
 	Is32Bit() bool
 	// Stale reports whether the process has another image now, or none.
 	Stale() bool
-	// Refresh looks for newly mapped code, and reports whether known code is
-	// gone or replaced.
-	Refresh() (unmapped bool)
+	// Refresh looks for newly mapped code.
+	Refresh()
+	// Mapped takes over a mapping of code that the kernel has reported. It reports whether that was not known.
+	Mapped(m *perfevent.Mapped) (news bool)
+	// HasCode reports whether a mapping of code is known. Its path does not matter.
+	HasCode(m *procfs.Map) bool
 	// Prepare does the part of resolving a that takes time, on any goroutine.
 	Prepare(a profile.Addr)
 	// ReadStack copies memory from addr upwards into p, and returns how much

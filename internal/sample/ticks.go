@@ -131,7 +131,7 @@ func (s *Sampler) takeRecordOf(p *process, r *perfevent.Record) {
 	case r.Kind == perfevent.Ending:
 		p.ticking.takeEnding(r)
 	case r.Kind == perfevent.Map:
-		p.refresh.needed = true // the code that was there may have had another name
+		p.takeMap(&r.Mapped)
 	case r.Kind == perfevent.Exec:
 		p.execed()
 	case r.Kind == perfevent.Name:

@@ -114,6 +114,14 @@ func (s *timed) take(r *perfevent.Record) {
 	s.space.Add(cell, profile.Values{Samples: 1, CPU: int64(period)})
 }
 
+// takeMap takes over a mapping of code that the kernel has reported.
+func (s *timed) takeMap(m *perfevent.Mapped) {
+	if s.image != nil && s.image.Mapped(m) {
+		clear(s.calls)
+		s.refresh.needed = true // its object has more mappings
+	}
+}
+
 // current makes sure that the present image is open. It reports whether there is one, and whether the number is now that
 // of another process. If the process has ended, its last image stays.
 func (s *timed) current() (have, other bool) {

@@ -177,10 +177,10 @@ func (t *tree) closeImage(image Image, names *namer) {
 }
 
 // move adds the stacks of a process to those of the tree. The exception is a process that has run code in no file, or in
-// one that may not be read: only its own image knows the names.
+// one that may not be read, or that has had other code at the same addresses: only its own image knows the names.
 func (t *tree) move(k *kin, s *profile.Space) {
-	if t.births != nil {
-		s.Retire() // it is not known where its files are
+	if t.births != nil || k.maps.former {
+		s.Retire() // without timers it is not known where its files are
 		return
 	}
 	for _, a := range s.Code() {

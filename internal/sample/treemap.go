@@ -160,6 +160,7 @@ func placed(a profile.Addr) uint64 { return lookedUp(a) & (1<<placeBits - 1) }
 type codeMap struct {
 	maps   []codeRange
 	shared bool // shared with another process, until either maps something
+	former bool // other code was at addresses of one of them
 }
 
 // codeRange is one mapping.
@@ -190,6 +191,8 @@ func (c *codeMap) add(m procfs.Map) {
 	from, _ := slices.BinarySearchFunc(c.maps, m.Start, endsBefore)
 	to := from
 	for to < len(c.maps) && c.maps[to].Start < m.End {
+		was := &c.maps[to].Map
+		c.former = c.former || was.Inode != m.Inode || m.Inode != 0 && was.Start-was.Off != m.Start-m.Off
 		to++
 	}
 	if to-from == 1 && c.maps[from].Start < m.Start && c.maps[from].End > m.End { // a hole in one

@@ -265,6 +265,9 @@ func (w *Windows) takeRecord(r *perfevent.Record) {
 	case perfevent.Tick:
 		s.ticked += w.ticks.Period()
 		s.keep(r)
+	case perfevent.Map:
+		m := r.Mapped
+		s.do(func() { s.takeMap(&m) })
 	case perfevent.Name, perfevent.Exit: // the number may come again
 		tid := r.TID
 		s.do(func() { delete(s.names, tid) })

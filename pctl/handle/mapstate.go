@@ -19,6 +19,7 @@ type mapState struct {
 	auxv    procfs.Auxv // of the main program; nil if unknown
 	images  map[fileID]*image
 	names   atomic.Pointer[frameCache]
+	former
 }
 
 // mapText tells one text of /proc/PID/maps from another, to see whether anything has changed.
@@ -54,6 +55,7 @@ type region struct {
 	procfs.Map
 	object *object // nil for anonymous memory, unless it may have an object's text
 	moved  moved
+	era    Era
 
 	// code is the result of Find, filled in at the first call; nil before that.
 	code atomic.Pointer[unwind.Mapping]

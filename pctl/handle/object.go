@@ -99,8 +99,11 @@ func (s *Space) Mapped() []Object {
 
 // Object returns the object that contains an address, of code or data, mapped
 // from its file.
-func (s *Space) Object(addr uint64) (Object, bool) {
-	r := s.now.Load().find(addr)
+func (s *Space) Object(addr uint64) (Object, bool) { return s.Now().Object(addr) }
+
+// Object is Space.Object.
+func (t Then) Object(addr uint64) (Object, bool) {
+	r, s := t.state.find(addr), t.space
 	if r == nil || r.object == nil {
 		return Object{}, false
 	}
@@ -140,8 +143,11 @@ func (s *Space) Data(addr uint64) (Object, bool) {
 
 // Segment returns the mapping that contains an address. Memory that has the text of an object is described as the
 // mapping of the file that it has replaced.
-func (s *Space) Segment(addr uint64) (procfs.Map, bool) {
-	r := s.now.Load().find(addr)
+func (s *Space) Segment(addr uint64) (procfs.Map, bool) { return s.Now().Segment(addr) }
+
+// Segment is Space.Segment.
+func (t Then) Segment(addr uint64) (procfs.Map, bool) {
+	r, s := t.state.find(addr), t.space
 	if r == nil {
 		return procfs.Map{}, false
 	}

@@ -10,8 +10,11 @@ import (
 // PlaceOf returns what stands for the name of a function without one, whose frame Symbolize has returned for pc: its file, and the
 // address where it begins there. If no table says where functions begin, it is the address of the instruction. In a file that is not
 // ELF it is the offset.
-func (s *Space) PlaceOf(pc uint64, f *Frame) string {
-	m, ok := s.Find(pc)
+func (s *Space) PlaceOf(pc uint64, f *Frame) string { return s.Now().PlaceOf(pc, f) }
+
+// PlaceOf is Space.PlaceOf.
+func (t Then) PlaceOf(pc uint64, f *Frame) string {
+	m, ok := t.Find(pc)
 	if !ok {
 		return ""
 	}

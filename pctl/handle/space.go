@@ -89,6 +89,21 @@ func (s *Space) Refresh() error {
 	return procfs.ReadMaps(s.pid, s.take)
 }
 
+// Take takes over one executable mapping that the kernel has reported. It replaces what was mapped there. The data of its
+// object is known after the next Refresh. Take reports whether that mapping was new.
+func (s *Space) Take(m procfs.Map) (news bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.now.Load()
+	if old.has(&m) {
+		return false
+	}
+	state := old.with(m)
+	state.inherit(old)
+	s.now.Store(state)
+	return true
+}
+
 // take takes over the text of the map. s.mu is held.
 func (s *Space) take(text []byte) error {
 	old := s.now.Load()
@@ -106,6 +121,7 @@ func (s *Space) take(text []byte) error {
 	state := build(maps, old.images)
 	state.text = now
 	state.auxv = s.auxvOf(state, old)
+	state.inherit(old)
 	s.now.Store(state)
 	return nil
 }
@@ -143,8 +159,11 @@ func (s *Space) Close() {
 
 // Find returns the executable memory that contains a program counter. Only the
 // first call for that memory allocates.
-func (s *Space) Find(pc uint64) (unwind.Mapping, bool) {
-	r := s.now.Load().find(pc)
+func (s *Space) Find(pc uint64) (unwind.Mapping, bool) { return s.Now().Find(pc) }
+
+// Find is Space.Find.
+func (t Then) Find(pc uint64) (unwind.Mapping, bool) {
+	r, s := t.state.find(pc), t.space
 	if r == nil || r.Perm&procfs.Exec == 0 {
 		return unwind.Mapping{}, false
 	}
@@ -159,7 +178,7 @@ func (s *Space) Find(pc uint64) (unwind.Mapping, bool) {
 
 // Knows reports whether a program counter is in memory that was mapped at the last
 // Refresh. It opens nothing.
-func (s *Space) Knows(pc uint64) bool { return s.now.Load().find(pc) != nil }
+func (s *Space) Knows(pc uint64) bool { return s.Now().Knows(pc) }
 
 // resolve opens the region's object and finds its bias.
 func (s *Space) resolve(r *region) unwind.Mapping {

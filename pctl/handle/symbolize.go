@@ -50,7 +50,12 @@ const trampolineSize = 9
 // one Frame, which has only its PC if nothing is known. Results are remembered. A
 // remembered one costs no lock, and no allocation beyond dst.
 func (s *Space) Symbolize(pc uint64, how How, dst []Frame) []Frame {
-	state := s.now.Load()
+	return s.Now().Symbolize(pc, how, dst)
+}
+
+// Symbolize is Space.Symbolize.
+func (t Then) Symbolize(pc uint64, how How, dst []Frame) []Frame {
+	s, state := t.space, t.state
 	names := state.frameCache()
 	if frames, ok := names.get(pc, how); ok {
 		return append(dst, frames...)

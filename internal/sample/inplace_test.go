@@ -1,0 +1,84 @@
+package sample
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"ptools/internal/perfevent"
+	"ptools/internal/profile"
+	"ptools/internal/ptest"
+)
+
+// The target has one function for three quarters of its time, and then another at the same place.
+const (
+	inPlaceFirst = 0.75
+	inPlaceSlack = 0.15
+)
+
+func inPlace(t *testing.T, unit time.Duration) *ptest.Target {
+	t.Helper()
+	g := ptest.Start(t, ptest.BuildC(t, "testdata/inplace.c"), fmt.Sprint(unit.Microseconds()))
+	g.Ready()
+	return g
+}
+
+func checkInPlace(t *testing.T, first, second float64) {
+	t.Helper()
+	if of := first / (first + second); of < inPlaceFirst-inPlaceSlack || of > inPlaceFirst+inPlaceSlack {
+		t.Errorf("%.1f %% in first, %.1f %% in second", 100*first, 100*second)
+	}
+}
+
+// TestCodeInPlaceOfOther: code that is mapped where other code was is counted under its own name, and the other code still
+// under its.
+func TestCodeInPlaceOfOther(t *testing.T) {
+	bothWays(t, func(t *testing.T, use UseTimers) {
+		g := inPlace(t, time.Millisecond)
+		s := sampleBy(t, use, int64(ptest.Rounds(500, 1500, 3000)), time.Second/499, nil, attach(t, g.PID, nil))
+		checkInPlace(t, share(t, s, profile.CPU, "first"), share(t, s, profile.CPU, "second"))
+	})
+}
+
+// TestWindowOfCodeInPlaceOfOther is TestCodeInPlaceOfOther for windows.
+func TestWindowOfCodeInPlaceOfOther(t *testing.T) {
+	needTimers(t)
+	g := inPlace(t, time.Millisecond)
+	files := openFiles(t)
+	w, err := OpenWindows(WindowsOptions{Period: time.Second / 499, Files: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	n := begin(t, w, g.PID)
+	for used, _ := processorTime(g.PID); ; time.Sleep(10 * time.Millisecond) {
+		if now, err := processorTime(g.PID); err != nil || now-used > time.Second {
+			break
+		}
+	}
+	p, err := n.End()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpu := make(map[string]float64)
+	for _, f := range p.Functions(&profile.Options{}) {
+		cpu[f.Name] = float64(f.Total.CPU) / float64(p.CPU)
+	}
+	checkInPlace(t, cpu["first"], cpu["second"])
+}
+
+// TestFollowedCodeInPlaceOfOther is TestCodeInPlaceOfOther for a process that is followed, looked at in rounds, and ends.
+func TestFollowedCodeInPlaceOfOther(t *testing.T) {
+	g := inPlace(t, time.Millisecond)
+	begun := func() {
+		used, _ := processorTime(g.PID)
+		go func() { // ends with the target
+			for now := used; now-used < time.Second; now, _ = processorTime(g.PID) {
+				time.Sleep(10 * time.Millisecond)
+			}
+			g.Kill()
+		}()
+	}
+	s := followed(t, perfevent.FollowAuto, g, begun)
+	checkInPlace(t, share(t, s, profile.CPU, "first"), share(t, s, profile.CPU, "second"))
+}
