@@ -8,6 +8,7 @@ import (
 
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
+	"ptools/internal/sample"
 )
 
 // maxHints is how many hints there are at most.
@@ -36,7 +37,7 @@ func (s *session) hints(p *profile.Profile) []string {
 		}
 	}
 	for _, u := range profile.UnnamedOf(p) {
-		if s.files.Refuses(u.Object) { // a line of its own says why
+		if s.files.Refuses(u.Object) || s.is32Bit(u.PID) { // a line of its own says why
 			continue
 		}
 		if h := unnamedHint(&u, total.CPU); h != "" {
@@ -45,6 +46,11 @@ func (s *session) hints(p *profile.Profile) []string {
 		}
 	}
 	return hints[:min(len(hints), maxHints)]
+}
+
+// is32Bit reports whether a process has executed a 32-bit program.
+func (s *session) is32Bit(pid int) bool {
+	return s.cost != nil && slices.ContainsFunc(s.cost.Programs32, func(p sample.Program32) bool { return p.PID == pid })
 }
 
 // idleHint says what to do about a target that does not work.

@@ -19,7 +19,7 @@ func TestProgram32(t *testing.T) {
 		var stdout, stderr strings.Builder
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		_ = cmd.Run()
-		const told = "program32 is a 32-bit program: its calls are shown as [i386 ...], its stacks are not unwound, and it is not stopped\n"
+		const told = "program32 is a 32-bit program: its calls are shown as [i386 ...], its functions have no names, its stacks are not unwound, and it is not stopped\n"
 		if code := cmd.ProcessState.ExitCode(); code != 7 || !strings.Contains(stdout.String(), "[i386 epoll_wait]\n") ||
 			strings.Contains(stdout.String(), " [migrate_pages]") || strings.Count(stderr.String(), told) != 1 {
 			t.Errorf("timers %s: status %d\n%s\n%s", timers, code, stdout.String(), stderr.String())

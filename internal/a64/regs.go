@@ -77,5 +77,11 @@ func (r *Regs) Result() uint64 { return r.X[0] }
 // Is32Bit reports whether the thread runs 32-bit code: its system calls have other numbers.
 func (r *Regs) Is32Bit() bool { return r.Pstate&pstate32Bit != 0 }
 
+// Set32Bit makes Is32Bit true.
+func (r *Regs) Set32Bit() { r.Pstate |= pstate32Bit }
+
+// InSegment reports whether the program counter counts from the beginning of a segment. It never does.
+func (r *Regs) InSegment() bool { return false }
+
 // Is64Bit reports whether the thread runs 64-bit code.
 func (r *Regs) Is64Bit() bool { return r.Pstate&(pstate32Bit|pstateMode) == 0 }

@@ -212,7 +212,10 @@ const (
 // the ABI of the registers, and the registers; the length of the room for the stack, the room, and how much
 // of it is used. sample returns false for a thread without user registers.
 func (r *ring) sample(k *Record, size uint64) bool {
-	const abi64 = 2 // PERF_SAMPLE_REGS_ABI_64
+	const (
+		abi32 = 1 // PERF_SAMPLE_REGS_ABI_32
+		abi64 = 2 // PERF_SAMPLE_REGS_ABI_64
+	)
 	if size < sampleChain+8 {
 		return false
 	}
@@ -233,13 +236,17 @@ func (r *ring) sample(k *Record, size uint64) bool {
 		r.chains(k, n)
 		return true
 	}
-	if size < stackAt || r.word(abiAt) != abi64 {
+	if size < stackAt || r.word(abiAt) != abi32 && r.word(abiAt) != abi64 {
 		return false
 	}
-	k.Kind = Tick
+	k.Kind, k.Is32Bit = Tick, r.word(abiAt) == abi32
 	r.chains(k, n)
 	for i := range k.Regs {
 		k.Regs[i] = r.word(regsAt + uint64(i)*8)
+	}
+	if k.Is32Bit {
+		k.Chain, k.Stack = k.Chain[:0], k.Stack[:0]
+		return true
 	}
 	used, room := uint64(0), r.word(roomAt)
 	if room > 0 && stackAt+room+8 <= size {

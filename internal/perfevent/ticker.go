@@ -93,6 +93,7 @@ type Record struct {
 	// The rest is for a Tick. The slices are valid until the next record is read.
 	Regs     [UserRegs]uint64 // in the order of the kernel (ptrace.Regs.SetSampled)
 	InKernel bool             // the thread was in the kernel; Regs are those it entered the kernel with
+	Is32Bit  bool             // it ran 32-bit code, which any process may do; Stack and Chain are empty
 	Stack    []byte           // from the stack pointer upwards
 	// Chain has the return addresses that the kernel has found by following the frame pointers
 	// from BP on, in whatever memory. It takes the word above each frame, and follows the word

@@ -29,3 +29,6 @@ func (r *Regs) SetSampled(v *[SampledRegs]uint64) {
 		R12: v[16], R13: v[17], R14: v[18], R15: v[19], OrigRax: ^uint64(0),
 	}
 }
+
+// SetSampled32 is SetSampled for a thread that ran 32-bit code.
+func (r *Regs) SetSampled32(v *[SampledRegs]uint64) { r.SetSampled(v) }

@@ -28,3 +28,9 @@ func (r *Regs) SetSaved(saved *[SavedWords]uint64) {
 func (r *Regs) SetSampled(v *[SampledRegs]uint64) {
 	r.Regs = machine.Regs{X: [31]uint64(v[:31]), Sp: v[31], Pc: v[32], SyscallNr: noSyscall}
 }
+
+// SetSampled32 is SetSampled for a thread that ran 32-bit code.
+func (r *Regs) SetSampled32(v *[SampledRegs]uint64) {
+	r.SetSampled(v)
+	r.Set32Bit() // the event does not sample the processor's state
+}

@@ -48,7 +48,7 @@ type Program32 struct {
 }
 
 func (p Program32) String() string {
-	return fmt.Sprintf("%d: %s is a 32-bit program: its calls are shown as [i386 ...], its stacks are not unwound, and it is not stopped",
+	return fmt.Sprintf("%d: %s is a 32-bit program: its calls are shown as [i386 ...], its functions have no names, its stacks are not unwound, and it is not stopped",
 		p.PID, profile.Clean(p.Path))
 }
 

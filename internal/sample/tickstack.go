@@ -30,9 +30,16 @@ func (s *Sampler) unwindTick(r *perfevent.Record, snap *Capture, image tickImage
 
 // unwindUser is unwindTick without the levels in the kernel.
 func unwindUser(cost *Cost, r *perfevent.Record, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
-	snap.Regs.SetSampled(&r.Regs)
+	if r.Is32Bit { // its calls have other numbers, and its signal handlers other frames
+		snap.Regs.SetSampled32(&r.Regs)
+	} else {
+		snap.Regs.SetSampled(&r.Regs)
+	}
 	snap.PC, snap.SP = snap.Regs.PC(), snap.Regs.SP()
 	snap.Base, snap.Stack, snap.Partial, snap.Chain, snap.Pages = snap.SP, r.Stack, false, r.Chain, r.Pages
+	if r.Is32Bit {
+		return unwindCopy(cost, snap, image, levels)
+	}
 	interrupted(snap)
 	if r.InKernel {
 		if nr := image.syscall(snap); nr >= 0 {

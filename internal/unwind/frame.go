@@ -48,13 +48,14 @@ const (
 	Loop
 	// TooDeep: there are more than MaxDepth frames, or MaxSwitches changes of stack.
 	TooDeep
-	// Unsupported: the machine is not an x86-64.
+	// Unsupported: the thread runs 32-bit or 16-bit code. It has one frame, whose program counter is 0 in a segment that the
+	// process has made: what it is the address of is not known.
 	Unsupported
 )
 
 var endNames = [...]string{
 	"", "whole", "no rule", "bad rule", "unknown register", "unreadable stack",
-	"not code", "loop", "too deep", "unsupported machine",
+	"not code", "loop", "too deep", "not 64-bit code",
 }
 
 // String returns the cause in words, "whole" for a complete stack.

@@ -6,9 +6,8 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// load sets the registers to those of a stopped thread. It reports false if there
-// is no unwinding for the machine.
-func (a *activation) load(r *ptrace.Regs, partial bool) bool {
+// load sets the registers to those of a stopped thread.
+func (a *activation) load(r *ptrace.Regs, partial bool) {
 	a.regs = [columns]uint64{
 		regRAX: r.Rax, regRDX: r.Rdx, regRCX: r.Rcx, regRBX: r.Rbx,
 		regRSI: r.Rsi, regRDI: r.Rdi, regRBP: r.Rbp, regRSP: r.Rsp,
@@ -24,7 +23,6 @@ func (a *activation) load(r *ptrace.Regs, partial bool) bool {
 		}
 		a.tls, a.goReg = 0, 0
 	}
-	return true
 }
 
 // sigcontext are the offsets of the registers from the stack pointer with which a

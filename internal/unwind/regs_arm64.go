@@ -5,9 +5,8 @@ import (
 	"ptools/internal/ptrace"
 )
 
-// load sets the registers to those of a stopped thread. It reports false if there
-// is no unwinding for the machine.
-func (a *activation) load(r *ptrace.Regs, partial bool) bool {
+// load sets the registers to those of a stopped thread.
+func (a *activation) load(r *ptrace.Regs, partial bool) {
 	copy(a.regs[:], r.X[:])
 	a.regs[regSP], a.regs[regPC] = r.Sp, r.Pc
 	a.known = 1<<columns - 1
@@ -16,7 +15,6 @@ func (a *activation) load(r *ptrace.Regs, partial bool) bool {
 		a.known = 1<<regSP | 1<<regPC
 		a.goReg = 0
 	}
-	return true
 }
 
 // Offsets from the stack pointer with which a signal handler returns to its trampoline, in the kernel's struct rt_sigframe: 128

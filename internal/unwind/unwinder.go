@@ -76,10 +76,15 @@ func (u *Unwinder) start(regs *ptrace.Regs, stack *Stack, chain []uint64, dst []
 	u.known, u.goSP, u.hops, u.partial = 0, 0, 0, stack.Partial
 	u.begun, u.sure, u.parked, u.doubt, u.loose = u.mem.strays, -1, false, false, false
 	u.mem.need = 0
-	if !u.load(regs, stack.Partial) {
-		return dst, Unsupported
-	}
+	u.load(regs, stack.Partial)
 	u.chain.begin(chain, u.regs[regFP], u.regs[regSP])
+	switch {
+	case stack.Partial: // nothing says which code it is
+	case regs.InSegment():
+		return append(dst, Frame{SP: regs.SP()}), Unsupported
+	case regs.Is32Bit():
+		return append(dst, Frame{PC: regs.PC(), SP: regs.SP()}), Unsupported
+	}
 	certain := 0
 	dst, end := u.walk(dst, &certain)
 	if certain > 0 && end != Whole {

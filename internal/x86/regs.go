@@ -91,6 +91,13 @@ const (
 	user64 = 0x33
 )
 
+// inLDT is set in selectors of segments that the process has made (modify_ldt(2)).
+const inLDT = 1 << 2
+
+// InSegment reports whether the program counter counts from the beginning of a segment that the process has made, as in
+// 16-bit code.
+func (r *Regs) InSegment() bool { return r.Cs&inLDT != 0 }
+
 // Is32Bit reports whether the thread runs 32-bit code: its system calls have other numbers.
 func (r *Regs) Is32Bit() bool { return r.Cs == user32 }
 
