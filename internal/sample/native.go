@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"strings"
 	"sync"
-	"time"
 
 	"ptools/internal/elfsym"
 	"ptools/internal/inner"
@@ -105,7 +104,7 @@ func newSource(pid int, c Control, files *Files, lines bool) *Source {
 		File:       func(fd uint32) (string, error) { return procfs.OpenedFile(pid, fd) },
 		NeverWaits: func(fd uint32) bool { return procfs.NeverWaits(pid, fd) },
 		Image:      func() (Image, error) { return openNative(pid, files, lines) },
-		CPU:        func() (time.Duration, error) { return processorTime(pid) },
+		CPU:        processorTimeOf(pid),
 		Sum:        func() (Sum, error) { return procfs.OpenTaskStats(pid) },
 		Tasks:      func() (Tasks, error) { return perfevent.OpenTasks(pid) },
 		Unopened:   func(tid int) TaskFiles { return procfs.UnopenedTask(pid, tid) },

@@ -59,6 +59,7 @@ type ticking struct {
 	calls    map[uint64]int64         // system calls by the address behind the instruction
 	strange  map[int]profile.ThreadID // threads that no round has met
 	met      []*thread                // threads that ticks of this round have met
+	others   bool                     // the process has ended: ticks of its number are those of another one
 }
 
 func (k *ticking) init(p *process) {
@@ -126,6 +127,9 @@ func (s *Sampler) takeRecordOf(p *process, r *perfevent.Record) {
 		if parent := s.byPID[r.Parent]; r.Kind == perfevent.Fork && parent != nil {
 			s.cost.Children++
 		}
+	case p.ticking.others:
+	case r.Kind == perfevent.Fork && r.PID != r.Parent && s.began != 0 && r.Time > s.began:
+		p.ticking.others = true
 	case r.Kind == perfevent.Tick:
 		p.ticking.take(r)
 	case r.Kind == perfevent.Ending:

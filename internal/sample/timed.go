@@ -2,6 +2,7 @@ package sample
 
 import (
 	"math"
+	"syscall"
 	"time"
 
 	"ptools/internal/perfevent"
@@ -77,6 +78,23 @@ type former struct {
 	space *profile.Space
 	namer *namer
 	gone  bool // the process has another image by now
+}
+
+// processorTimeOf returns what reads the processor time of the process that has a number now. Its number may become that of
+// another one: then the error is ESRCH.
+func processorTimeOf(pid int) func() (time.Duration, error) {
+	begun, none := procfs.ReadStat(pid)
+	return func() (time.Duration, error) {
+		used, err := processorTime(pid)
+		if err != nil {
+			return 0, err
+		}
+		stat, err := procfs.ReadStat(pid) // after the time: the number was still the same process's then
+		if err == nil && (none != nil || stat.StartTime != begun.StartTime) {
+			err = syscall.ESRCH
+		}
+		return used, err
+	}
 }
 
 // other reports whether the number is now that of another process, or of none. If there is no descriptor to find out,
