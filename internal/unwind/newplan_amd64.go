@@ -107,7 +107,7 @@ func (l *planner) newRoutes(p *place) *routes {
 	start, end, ok := p.m.Table.obj.extent(p.lookup() - p.m.Bias)
 	start, end = start+p.m.Bias, end+p.m.Bias
 	if !ok || start < p.m.Start || end > p.m.End {
-		return &routes{out: l.walkOut(&p.m, p.pc, p.m.End)}
+		return &routes{out: l.walkOut(&p.m, p.pc, p.m.End), ends: p.ret && l.endsAt(p)}
 	}
 	return &routes{in: l.walkIn(&p.m, start, p.pc, end), out: l.walkOut(&p.m, p.pc, end), walked: true}
 }

@@ -49,6 +49,7 @@ type routes struct {
 	in, out route
 	back    []route
 	walked  bool // back has been looked for
+	ends    bool // the function may end behind its call
 }
 
 // A route is the way out of a function without call frame information: where the

@@ -1,6 +1,10 @@
 package unwind
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"golang.org/x/arch/x86/x86asm"
+)
 
 const (
 	// backWindow is how far in front of an instruction its function's start is looked for.
@@ -54,11 +58,33 @@ func (l *planner) walkBack(m *Mapping, pc uint64) []route {
 	return found
 }
 
+// endsAt reports whether a function may end at p, behind a call that never returns: padding follows, up to where another
+// function can begin.
+func (l *planner) endsAt(p *place) bool {
+	const align = 16
+	end := (p.pc + align - 1) &^ (align - 1)
+	if end == p.pc {
+		return false
+	}
+	code := l.readCode(&p.m, p.pc, int(end-p.pc))
+	if len(code) != int(end-p.pc) {
+		return false
+	}
+	for len(code) > 0 {
+		in, err := x86asm.Decode(code, 64)
+		if err != nil || in.Op != x86asm.NOP && code[0] != 0xcc { // int3
+			return false
+		}
+		code = code[in.Len:]
+	}
+	return true
+}
+
 // opensFrame reports whether code begins like a function that keeps something on the stack: with
-// endbr64, a push of a register that belongs to the caller, or sub $n,%rsp. code has openSize bytes.
+// endbr64, a push of a register that belongs to the caller, or of rax, which makes room, or sub $n,%rsp. code has openSize bytes.
 func opensFrame(code []byte) bool {
 	switch code[0] {
-	case 0x53, 0x55: // push %rbx, %rbp
+	case 0x50, 0x53, 0x55: // push %rax, %rbx, %rbp
 		return true
 	case 0x41: // push %r12 to %r15
 		return code[1] >= 0x54 && code[1] <= 0x57

@@ -38,7 +38,8 @@ func (u *Unwinder) leaveUnknown(p *place, sp uint64, n *plan) (exit, End) {
 
 // guess leaves a function about which no table says anything. It tries, in this order:
 // what the code from the function's start to here has done to the stack; what the code from here
-// to the return will do; the frame pointer; what the code from a possible start to here has done;
+// to the return will do; where a function ends with its call, what the code from a possible start to here has done; the frame
+// pointer; what the code from a possible start to here has done;
 // the bottom of a stack; for code made at run time the nearest code of a file (land); and for the
 // innermost frame anything on the stack that looks like a return address. Each result must be the
 // address behind a call, except between functions made at run time (isMade) and at the bottom
@@ -59,6 +60,10 @@ func (u *Unwinder) guess(p *place, sp uint64, n *plan) (exit, End) {
 	if made && r.out.cfa.reg == regRSP && u.tryRoute(&r.out, sp, u.isMade) {
 		u.counts.Guess++
 		return byReturn, 0
+	}
+	if n.routes != nil && n.routes.ends && u.tryBack(p, sp, n.routes) {
+		u.counts.Guess++
+		return byReturn, 0 // rbp is that of a caller, and leads past the next one
 	}
 	if u.tryPointer(sp, u.returns) || made && u.tryPointer(sp, u.isMade) {
 		u.counts.Pointer++
