@@ -40,6 +40,7 @@ type Calls struct {
 
 	elsewhere uint64 // the same
 	unread    uint64 // the same
+	unprobed  error  // of Close
 }
 
 // CalledFunction is a function whose calls are counted.
@@ -167,6 +168,14 @@ func (c *Calls) uncounted() (elsewhere, unread uint64) {
 	return c.elsewhere, c.unread
 }
 
+// Unprobed returns an error that is [ErrMappedUnprobed] if the process had text of the functions mapped MAP_SHARED, or so that it can be written:
+// the kernel plants no probes there, and calls there were not counted. Another error means that this is not known. It is nil before Close.
+func (c *Calls) Unprobed() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.unprobed
+}
+
 // Next waits for the next event: a KindCall for each call that the CallSpec asks for, within 10 ms of its end. Calls of
 // different threads may be out of order by that. The last event is KindExec, or KindUndead with an unknown status, or, before
 // Linux 6.6, KindLost if the process's first thread has ended. With CallsOfChildren it is KindUndead when no process is left. After
@@ -209,6 +218,11 @@ func (c *Calls) Close() error {
 		c.uncounted()
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		if err := c.watch.Unprobed(); errors.Is(err, calls.ErrUnprobed) {
+			c.unprobed = c.p.fail("calls", fmt.Errorf("%w (%v)", ErrMappedUnprobed, err))
+		} else {
+			c.unprobed = err
+		}
 		c.err = c.p.fail("close calls", c.discard())
 	})
 	return c.err

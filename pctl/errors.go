@@ -123,6 +123,9 @@ var (
 	// ErrMappedAgain: since the breakpoint was set the program has mapped its text again, where there is no int3. Hits there were
 	// not counted. KindBreakRefused has it at the end.
 	ErrMappedAgain = control.ErrMappedAgain
+	// ErrMappedUnprobed: since the breakpoint was set, as a uprobe, the program has mapped its text MAP_SHARED, or so that it can be
+	// written. The kernel plants no uprobes there, and hits there were not counted. KindBreakRefused has it at the end.
+	ErrMappedUnprobed = control.ErrMappedUnprobed
 	// ErrNotText: the address of the breakpoint is in memory that is not executable.
 	ErrNotText = control.ErrNotText
 	// ErrOnControl: a Handler or a function given to Pause made a request

@@ -103,7 +103,7 @@ func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
 	lost := s.tellAllOften(duration(length))
 	all := t.read()
 	if s.top {
-		return nil
+		return unprobed(s.parts)
 	}
 	if err := s.write(t.groups, begun); err != nil {
 		return err
@@ -112,9 +112,9 @@ func (s *session) count(ctx context.Context, ended <-chan struct{}) error {
 		return err
 	}
 	if s.tree.on() {
-		return errors.Join(s.printTree(t.nodes, all, length), lost)
+		return errors.Join(s.printTree(t.nodes, all, length), lost, unprobed(s.parts))
 	}
-	return errors.Join(s.print(all, length), lost)
+	return errors.Join(s.print(all, length), lost, unprobed(s.parts))
 }
 
 // The time between two looks at the calls that are reported. Stacks fill the kernel's ring fastest: it has room for 3,700.
@@ -229,6 +229,17 @@ func (s *session) tellExec(p *part) {
 	if elsewhere > 0 {
 		s.say("%s not counted: before Linux 6.6, not in objects that are mapped again", counted(elsewhere, "beginning or end of a call was", "beginnings and ends of calls were"))
 	}
+}
+
+// unprobed returns an error for the processes of which calls were missed.
+func unprobed(parts []*part) error {
+	var errs []error
+	for _, p := range parts {
+		if err := p.watch.Unprobed(); err != nil {
+			errs = append(errs, fmt.Errorf("process %s: %w", p.name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // seconds prints a table of each second.

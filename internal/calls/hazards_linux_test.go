@@ -184,3 +184,26 @@ func TestMappedAgain(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUnprobed: calls in text that is mapped shared, or so that it can be written, have no probes, and that is said.
+func TestUnprobed(t *testing.T) {
+	for orders, unprobed := range map[string]bool{"osco": true, "owco": true, "oscuo": true, "omco": false, "oo": false} {
+		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "twice.c"))
+		g.Ready()
+		w := watch(t, g.PID, "twice", "twice_called")
+		w.Begin()
+		for _, order := range orders {
+			fmt.Fprint(g.Stdin, string(order))
+			g.Line()
+		}
+		g.Stdin.Close()
+		g.Wait()
+		w.End()
+		if err := w.Unprobed(); errors.Is(err, ErrUnprobed) != unprobed || !unprobed && err != nil {
+			t.Errorf("%s: %v", orders, err)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

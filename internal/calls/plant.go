@@ -8,12 +8,15 @@ import (
 
 	"ptools/internal/elfsym"
 	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
 	"ptools/pctl/handle"
 )
 
 // A probedText is the text of an object, and where its probes are.
 type probedText struct {
 	file          *os.File
+	name          string     // of the object
+	mapped        procfs.Map // where it is mapped, when it is probed
 	entries, ends []perfevent.CallPlace
 }
 
@@ -26,7 +29,10 @@ func (w *Watch) prepare(o *object, targets []Target) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.Path, err)
 	}
-	p := probedText{file: file}
+	p := probedText{file: file, name: o.Path}
+	if len(m) > 0 {
+		p.mapped = m[0]
+	}
 	text := textOf{mem: w.memory, o: &o.Object, maps: m, file: blocks{Code: o.File}}
 	for i := range targets {
 		t := &targets[i]

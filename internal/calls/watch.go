@@ -110,6 +110,7 @@ func (s *Selection) matcher(file *elfsym.File, wanted []int) func(*elfsym.Sym) [
 // A Watch counts and times the calls of functions of a process.
 type Watch struct {
 	*Selection
+	unprobed
 	kernel   *perfevent.Calls
 	spec     Spec
 	numbered []*Target // by their numbers in the kernel's table
@@ -191,7 +192,7 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 	if !kernel.Exchanges() {
 		spec.Limit = 0
 	}
-	w := &Watch{Selection: s, kernel: kernel, spec: spec, scope: of}
+	w := &Watch{Selection: s, kernel: kernel, spec: spec, scope: of, unprobed: watchUnprobed(s.PID)}
 	for i := range s.Targets {
 		if s.Targets[i].number >= 0 {
 			w.numbered = append(w.numbered, &s.Targets[i])
@@ -308,6 +309,7 @@ func (w *Watch) Begin() {
 func (w *Watch) End() {
 	w.kernel.Switch(false)
 	w.guard.end()
+	w.unprobed.end(w)
 	w.nextLook = time.Time{}
 }
 
@@ -323,6 +325,7 @@ func (w *Watch) Executed() bool { return w.kernel.Executed() }
 // Close lifts the probes.
 func (w *Watch) Close() error {
 	w.guard.end()
+	w.unprobed.close()
 	other := w.loads.close() // each waits for the kernel
 	err := errors.Join(w.kernel.Close(), <-other)
 	w.loads = nil

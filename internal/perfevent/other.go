@@ -19,6 +19,7 @@ type (
 	Calls   struct{}
 
 	ThreadEnd struct{}
+	Mappings  struct{}
 )
 
 // Nothing can be opened; the methods are those of Linux.
@@ -30,6 +31,11 @@ func OpenCounter(pid, tid int, path string, off, addr uint64) (*Counter, error) 
 func WatchThread(tid int) (*ThreadEnd, error) { return nil, errors.ErrUnsupported }
 func (w *ThreadEnd) Wait() bool               { return false }
 func (w *ThreadEnd) Close() error             { return errors.ErrUnsupported }
+
+func WatchMappings(pid int) (*Mappings, error)    { return nil, errors.ErrUnsupported }
+func (m *Mappings) Turn() uint64                  { return 0 }
+func (m *Mappings) Since(uint64) ([]Mapped, bool) { return nil, false }
+func (m *Mappings) Close() error                  { return errors.ErrUnsupported }
 
 // WithoutLinks does nothing.
 func WithoutLinks() {}

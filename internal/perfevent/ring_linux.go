@@ -173,6 +173,7 @@ const (
 	mapAddr = 16
 	mapDev  = 40
 	mapNode = 48
+	mapProt = 64
 	mapPath = 72
 )
 
@@ -181,9 +182,11 @@ func (r *ring) mapped(k *Record, size uint64) {
 	k.Kind = Map
 	k.PID, k.TID = halves(r.word(8))
 	major, minor := halves(r.word(mapDev))
+	prot, flags := halves(r.word(mapProt))
 	k.Mapped = Mapped{
 		Addr: r.word(mapAddr), Len: r.word(mapAddr + 8), Off: r.word(mapAddr + 16),
 		Major: uint32(major), Minor: uint32(minor), Inode: r.word(mapNode), Path: r.text(mapPath, size),
+		Unprobed: prot&unix.PROT_WRITE != 0 || flags&unix.MAP_SHARED != 0,
 	}
 }
 

@@ -47,6 +47,7 @@ type Mapped struct {
 	Major, Minor   uint32
 	Inode          uint64 // 0: no file
 	Path           string
+	Unprobed       bool // the kernel plants no uprobes there: it is mapped MAP_SHARED, or can be written
 }
 
 // MaxStack is how many bytes of a stack a sample can have. The length of a sample is a

@@ -24,7 +24,8 @@ type Break struct {
 	symbol  *SymbolBreak     // of which it is a place, or nil
 	client  bool             // a client's: its hits are events
 	share   *share           // what the kernel has counted for it
-	entry   uint64           // of the function that it counts further on (Options.CountAt); 0: it is where it was asked for
+	missed  uncounted
+	entry   uint64 // of the function that it counts further on (Options.CountAt); 0: it is where it was asked for
 }
 
 // Addr returns the address in the target.
@@ -90,13 +91,15 @@ func (x *traps) addBreak(of *program.Image, addr uint64, h Handler, p purpose) (
 		return nil, ErrEnded
 	}
 	var bp *bkpt.Breakpoint
+	turn := x.mappings.begin(x, p)
 	if err := x.still(func() (err error) { bp, err = x.place(of, addr, p); return err }); err != nil {
 		return nil, err
 	}
 	if of != x.c.image.program {
 		return nil, errReplacedProgram
 	}
-	b := &Break{c: x.c, addr: addr, handler: h, bp: bp}
+	b := &Break{c: x.c, addr: addr, handler: h, bp: bp, missed: uncounted{turn: turn}}
+	b.missed.set(x, bp)
 	if x.probes.counts(bp) {
 		b.share = newShare(x.probes.tallies[addr])
 	}
@@ -110,6 +113,7 @@ func (x *traps) removeBreak(b *Break) {
 		return
 	}
 	b.share.end()
+	b.tellUncounted()
 	x.stillAtLast(func() {
 		if b.bp != nil { // else an exec has made away with it meanwhile
 			x.table.Remove(b.bp)

@@ -110,6 +110,7 @@ func (x *traps) tellUnwatched() {
 			}
 			for _, addr := range mappedAlso(maps, b.addr) {
 				if !slices.ContainsFunc(s.places, func(b *Break) bool { return b.addr == addr && x.stands(b) }) {
+					s.missed.known = append(s.missed.known, addr)
 					x.c.publish(notify.Event{Kind: notify.BreakRefused, Addr: addr, Symbol: s.symbol, Offset: s.off, Err: ErrMappedAgain})
 				}
 			}

@@ -46,6 +46,9 @@ func (i *image) followImage() error {
 	i.c.traps.table = i.c.traps.newTable()
 	i.c.traps.table.Observe(i.g.Memory.Watch)
 	i.brk, i.fresh, i.noMain = nil, i.imageNew, false
+	for _, s := range i.symbolic {
+		s.beginMissed() // before the map is read
+	}
 	space, err := handle.NewSpace(i.g.PID, i.files)
 	if err != nil {
 		return err

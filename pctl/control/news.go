@@ -70,6 +70,7 @@ func (l *lifecycle) Ended(t *tracee.Thread, s ptrace.Stop) {
 			l.c.tracees.Drop(other)
 		}
 	}
+	l.c.traps.tellUncounted()
 	l.c.publish(undead(s))
 	l.c.parting.finish(ErrEnded)
 }
@@ -85,6 +86,7 @@ func (l *lifecycle) Lost(err error) {
 	if l.c.parting.regain() {
 		return
 	}
+	l.c.traps.tellUncounted()
 	if e, ok := l.c.parting.endUnseen(); ok {
 		l.c.publish(e)
 	} else {

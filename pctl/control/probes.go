@@ -189,6 +189,7 @@ func (p *probes) forget() {
 		p.signals.Close()
 	}
 	p.unwatchFirst()
+	p.c.traps.mappings.forget()
 	p.signals, p.refused, p.parents = nil, nil, nil
 	clear(p.tallies)
 }

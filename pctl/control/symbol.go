@@ -26,8 +26,9 @@ type SymbolBreak struct {
 	places         []*Break    // control goroutine's
 	resolvers      []*resolver // of indirect functions; likewise
 	removed        bool
-	asking         bool                     // BreakSymbol has not returned
-	err            error                    // of the last place where it could not be set
+	asking         bool  // BreakSymbol has not returned
+	err            error // of the last place where it could not be set
+	missed         uncounted
 	found          atomic.Bool              // an object had the symbol
 	hits           atomic.Uint64            // that control has seen
 	shares         atomic.Pointer[[]*share] // what the kernel has counted, places that are gone included
@@ -80,6 +81,7 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 	s.shares.Store(new([]*share))
 	err := c.either(ctx, func() {
 		c.image.symbolic = append(c.image.symbolic, s)
+		s.beginMissed()                      // before the map is read
 		if e := c.traps.still(func() error { // once for all places; their errors are reported one by one
 			c.image.followLinker()
 			c.Space().Refresh()
@@ -111,6 +113,7 @@ func (s *SymbolBreak) Remove(ctx context.Context) error {
 			return
 		}
 		s.removed = true
+		s.tellUncounted()
 		s.drop(0, math.MaxUint64)
 		s.c.image.symbolic = slices.DeleteFunc(slices.Clone(s.c.image.symbolic), func(x *SymbolBreak) bool { return x == s })
 	})
@@ -209,6 +212,7 @@ func (s *SymbolBreak) place(of *program.Image, entry, addr uint64) {
 	}
 	s.found.Store(true)
 	b.symbol, b.client = s, true
+	s.missed.set(&s.c.traps, b.bp)
 	if entry+s.off != addr {
 		b.entry = entry
 	}
@@ -244,6 +248,7 @@ func (s *SymbolBreak) refuse(addr uint64, err error) {
 		return
 	}
 	s.found.Store(true)
+	s.missed.known = append(s.missed.known, addr)
 	if s.asking && isRefusal(err) {
 		return
 	}

@@ -21,6 +21,7 @@ type traps struct {
 	breaks   map[uint64][]*Break
 	stepper  stepper
 	probes   probes
+	mappings mappings
 	killRisk killRisk
 	ground   ground
 	handling int // calls of handlers that have not returned

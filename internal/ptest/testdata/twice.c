@@ -2,6 +2,8 @@
  * twice: maps its own text a second time, and calls a function in either mapping. Each byte of standard input is an order:
  *   o  call the function where it was loaded
  *   m  map its text again
+ *   s  the same, MAP_SHARED
+ *   w  the same, so that it can be written
  *   c  call it in the second mapping
  *   r  move the second mapping (mremap)
  *   u  unmap it
@@ -35,10 +37,10 @@ static int text(struct dl_phdr_info *in, size_t n UNUSED, void *arg UNUSED)
 	return 1; /* the program is the first one */
 }
 
-static char *map(void)
+static char *map(int prot, int flags)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	char *m = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, (off_t)off);
+	char *m = mmap(NULL, size, PROT_READ | PROT_EXEC | prot, flags, fd, (off_t)off);
 
 	close(fd);
 	if (fd < 0 || m == MAP_FAILED)
@@ -63,7 +65,13 @@ int main(int argc, char **argv)
 			(f = twice_called)(1);
 			break;
 		case 'm':
-			copy = map();
+			copy = map(0, MAP_PRIVATE);
+			break;
+		case 's':
+			copy = map(0, MAP_SHARED);
+			break;
+		case 'w':
+			copy = map(PROT_WRITE, MAP_PRIVATE);
 			break;
 		case 'c':
 			(f = (int (*)(int))(copy + in))(1);

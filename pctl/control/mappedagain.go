@@ -1,0 +1,170 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
+	"ptools/pctl/bkpt"
+	"ptools/pctl/notify"
+)
+
+// ErrMappedUnprobed: the program has mapped the text of a breakpoint, which is a uprobe, in a way that gets no uprobes.
+var ErrMappedUnprobed = errors.New("the program has mapped this text MAP_SHARED, or so that it can be written: the kernel plants no uprobe there, and hits there were not counted")
+
+// errMappingsLost: what a program has mapped is not known.
+var errMappingsLost = errors.New("not all that the program has mapped could be seen: if it has mapped this text again, hits there may be missing")
+
+// mappings notices what a program maps. Nothing else says that the text of a breakpoint is mapped where the kernel plants no
+// uprobe, or where no int3 stands. The kernel's records have also what is gone by the time at which somebody looks.
+type mappings struct {
+	watch *perfevent.Mappings // nil: not needed yet, or not to be had
+	tried bool
+}
+
+// begin returns the present turn. The watch of an address space begins with the first breakpoint of a client in it. Where
+// it cannot be had there are no uprobes either, and the map at the end has to do.
+func (w *mappings) begin(x *traps, p purpose) uint64 {
+	if p >= forUs {
+		return 0
+	}
+	if !w.tried {
+		w.tried = true
+		w.watch, _ = perfevent.WatchMappings(x.g.PID)
+	}
+	if w.watch == nil {
+		return 0
+	}
+	return w.watch.Turn()
+}
+
+// forget ends the watch, with the address space.
+func (w *mappings) forget() {
+	if w.watch != nil {
+		w.watch.Close()
+	}
+	*w = mappings{}
+}
+
+// since returns what was mapped as text after a turn, and what is mapped now where the kernel plants no uprobes.
+func (w *mappings) since(x *traps, turn uint64) (list []procfs.Map, lost bool) {
+	if w.watch != nil {
+		var seen []perfevent.Mapped
+		seen, lost = w.watch.Since(turn)
+		for _, r := range seen {
+			m := procfs.Map{Start: r.Addr, End: r.Addr + r.Len, Off: r.Off, Perm: procfs.Exec, Major: r.Major, Minor: r.Minor, Inode: r.Inode}
+			if r.Unprobed {
+				m.Perm |= procfs.Shared
+			}
+			list = append(list, m)
+		}
+	}
+	if x.c.image.executing() {
+		return list, lost
+	}
+	now, _ := procfs.Maps(x.g.PID) // without them it has ended
+	for _, m := range now {
+		if unprobed(m) {
+			list = append(list, m)
+		}
+	}
+	return list, lost
+}
+
+// unprobed reports whether the kernel plants no uprobes in a text (valid_vma in kernel/events/uprobes.c).
+func unprobed(m procfs.Map) bool {
+	return m.Perm&procfs.Exec != 0 && m.Perm&(procfs.Shared|procfs.Write) != 0
+}
+
+// uncounted is what a breakpoint misses where its text is mapped again.
+type uncounted struct {
+	turn   uint64 // when it was set
+	probes []place
+	int3s  []place
+	known  []uint64 // where its int3s were, and addresses that a client was told of
+}
+
+// set notes a place of the breakpoint.
+func (u *uncounted) set(x *traps, bp *bkpt.Breakpoint) {
+	m, ok, err := x.ground.at(bp.Addr)
+	if err != nil || !ok || m.Inode == 0 {
+		return
+	}
+	list, at := &u.probes, place{major: m.Major, minor: m.Minor, inode: m.Inode, off: bp.Addr - m.Start + m.Off}
+	if !bp.After() {
+		list = &u.int3s
+		u.known = append(u.known, bp.Addr)
+	}
+	if !slices.Contains(*list, at) {
+		*list = append(*list, at)
+	}
+}
+
+// tell publishes that hits were missed, in one event that has the lowest address. only is the one address that the
+// breakpoint is for, 0 for all.
+func (u *uncounted) tell(x *traps, only uint64, e notify.Event) {
+	if len(u.probes)+len(u.int3s) == 0 {
+		return
+	}
+	var missed []uint64
+	list, lost := x.mappings.since(x, u.turn)
+	find := func(m procfs.Map, places []place, why error) {
+		for _, p := range places {
+			if addr, ok := p.in(m); ok && (only == 0 || addr == only) && !slices.Contains(u.known, addr) {
+				missed, u.known, e.Err = append(missed, addr), append(u.known, addr), why
+			}
+		}
+	}
+	for _, m := range list {
+		if unprobed(m) {
+			find(m, u.probes, ErrMappedUnprobed)
+		}
+		find(m, u.int3s, ErrMappedAgain)
+	}
+	e.Kind = notify.BreakRefused
+	switch {
+	case len(missed) > 0:
+		if e.Addr = slices.Min(missed); len(missed) > 1 {
+			e.Err = fmt.Errorf("%w (%d such places)", e.Err, len(missed))
+		}
+	case lost:
+		e.Err = errMappingsLost
+	default:
+		return
+	}
+	x.c.publish(e)
+}
+
+// tellUncounted notifies the clients of mappings in which breakpoints had no uprobes. It is called when the process is
+// about to be let go, has ended, or has executed another program.
+func (x *traps) tellUncounted() {
+	for _, s := range x.c.image.symbolic {
+		s.tellUncounted()
+	}
+	for _, bs := range x.breaks {
+		for _, b := range bs {
+			b.tellUncounted()
+		}
+	}
+}
+
+// beginMissed begins to notice what the breakpoint misses in an address space.
+func (s *SymbolBreak) beginMissed() {
+	x := &s.c.traps
+	s.missed = uncounted{turn: x.mappings.begin(x, x.purposeOf(s.handler, toCountAll))}
+}
+
+func (s *SymbolBreak) tellUncounted() {
+	s.missed.tell(&s.c.traps, 0, notify.Event{Symbol: s.symbol, Offset: s.off})
+	s.missed.probes, s.missed.int3s = nil, nil
+}
+
+// tellUncounted is for a breakpoint that a client has set by address.
+func (b *Break) tellUncounted() {
+	if b.client && b.symbol == nil {
+		b.missed.tell(&b.c.traps, b.addr, notify.Event{})
+	}
+	b.missed.probes, b.missed.int3s = nil, nil
+}
