@@ -45,7 +45,7 @@ func follow(t *testing.T, how Follow, children, micros int) *births {
 		case r.Kind == Tick && r.PID == math.MaxUint32: // a thread that ends, and has been waited for
 		case !kin[r.PID] && r.Kind != Fork && r.Kind != Map && r.Kind != Exec && r.Kind != Name && r.Kind != Exit:
 			t.Errorf("%v of process %d, which is none of the family", r.Kind, r.PID)
-		case r.Kind == Tick || r.Kind == Ending:
+		case r.Kind == Tick || r.Kind == NoUser:
 			f.ticks[r.PID]++
 		case kin[r.PID] && r.PID != g.PID && r.Kind == Exec:
 			f.execs++

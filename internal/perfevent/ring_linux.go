@@ -213,7 +213,7 @@ const (
 
 // sample reads the sample at tail. It has: process and thread; time; the length of the chain, and the chain;
 // the ABI of the registers, and the registers; the length of the room for the stack, the room, and how much
-// of it is used. sample returns false for a thread without user registers.
+// of it is used. A thread that never runs user code has no user registers, or, on older kernels, registers that are zero.
 func (r *ring) sample(k *Record, size uint64) bool {
 	const (
 		abi32 = 1 // PERF_SAMPLE_REGS_ABI_32
@@ -231,11 +231,11 @@ func (r *ring) sample(k *Record, size uint64) bool {
 	roomAt := regsAt + 8*UserRegs
 	stackAt := roomAt + 8
 	k.PID, k.TID = halves(r.word(sampleTID))
-	if size >= roomAt-8*UserRegs && r.word(abiAt) == 0 && r.follow {
+	if size >= regsAt && r.word(abiAt) == 0 || size >= stackAt && r.word(regsAt+8*userPC) == 0 && r.word(regsAt+8*userSP) == 0 {
 		if uint32(k.PID) == ^uint32(0) {
 			return false // the thread has been waited for, and has no number any more
 		}
-		k.Kind = Ending
+		k.Kind = NoUser
 		r.chains(k, n)
 		return true
 	}

@@ -73,11 +73,12 @@ const (
 	Name
 	// Map is executable memory that a process has mapped. Without Follow it must be a wanted one.
 	Map
-	// Ending is a sample of a thread of a wanted process that is ending, and has given up its memory. Only with Follow.
-	Ending
+	// NoUser is a sample of a thread of a wanted process that runs no user code: it is ending, and has given up its memory, or
+	// it works for the process in the kernel (io_uring, vhost).
+	NoUser
 )
 
-var recordKinds = [...]string{Tick: "tick", Fork: "fork", Exit: "exit", Exec: "exec", Name: "name", Map: "map", Ending: "ending"}
+var recordKinds = [...]string{Tick: "tick", Fork: "fork", Exit: "exit", Exec: "exec", Name: "name", Map: "map", NoUser: "no user code"}
 
 func (k RecordKind) String() string { return recordKinds[k] }
 

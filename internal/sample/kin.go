@@ -14,15 +14,13 @@ type kin struct {
 	pid, ppid int
 	id        profile.ProcessID
 	comm      string
-	threads   map[int]bool // threads that have not ended; nil before the first readings
-	early     []int        // ends of threads that were reported before the first readings
-	names     map[int]profile.ThreadID
 	maps      codeMap
 
 	born   time.Duration // CLOCK_MONOTONIC; for a process that existed before, when sampling began
 	died   time.Duration // 0: it lives
 	ticked time.Duration // processor time that ticks have counted
 
+	kinThreads
 	kinCPU
 	kinWall
 	proc    *process // looked at in rounds; nil: only seen by ticks
@@ -31,6 +29,14 @@ type kin struct {
 	refused bool     // it cannot be looked at
 	since   time.Duration
 	done    chan struct{} // closed when the process has ended
+}
+
+// kinThreads is the threads of a process of a tree.
+type kinThreads struct {
+	threads map[int]bool // that have not ended; nil before the first readings
+	early   []int        // ends that were reported before the first readings
+	names   map[int]profile.ThreadID
+	workers workers // nil: none yet
 }
 
 // kinCPU is the processor time of a process of a tree.
@@ -91,7 +97,7 @@ func (k *kin) takeRecord(r *perfevent.Record) {
 		}
 	case perfevent.Map:
 		k.maps.add(mapOf(&r.Mapped))
-	case perfevent.Tick, perfevent.Ending:
+	case perfevent.Tick, perfevent.NoUser:
 		k.ticked += k.tree.ticks.Period()
 		if k.proc == nil {
 			k.tree.take(k, r)
@@ -102,6 +108,7 @@ func (k *kin) takeRecord(r *perfevent.Record) {
 	}
 	if r.Kind == perfevent.Exit {
 		delete(k.names, r.TID) // the number may come again
+		delete(k.workers, r.TID)
 		k.lose(r.TID, r.Time)
 	}
 }

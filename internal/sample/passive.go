@@ -54,7 +54,7 @@ func (o *outside) note(nr int64) profile.Addr {
 func (o *outside) passive(t *thread, call procfs.Syscall) {
 	for range passiveTries {
 		if call.PC == 0 && call.SP == 0 {
-			o.skip(t) // a dead leader whose threads live on has no stack
+			o.resting(t, call)
 			return
 		}
 		state, end := o.readBlocked(t, call)

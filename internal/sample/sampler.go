@@ -107,8 +107,11 @@ type Sampler struct {
 	began     time.Duration           // CLOCK_MONOTONIC of the first readings
 	unwanted  atomic.Bool             // names that are not known yet need not be found
 
-	stopped, exec, exit, notStopped, unseen profile.Addr
+	pseudo
 }
+
+// pseudo has the levels that stand for no code.
+type pseudo struct{ stopped, exec, exit, notStopped, unseen, worker profile.Addr }
 
 // New returns a sampler of the sources. They must be controlled, and must not be
 // held at a rendezvous once Run has called Begun.
@@ -136,6 +139,7 @@ func New(sources []*Source, o *Options) *Sampler {
 	s.exit = s.profile.Note("[exit]")
 	s.notStopped = s.profile.Note("[not stopped]")
 	s.unseen = s.profile.Note("[running]")
+	s.worker = s.profile.Note(kernelWorker)
 	for _, src := range sources {
 		p := newProcess(src, s)
 		s.processes = append(s.processes, p)
@@ -199,7 +203,7 @@ func (s *Sampler) begin() (start time.Duration) {
 	}
 	if s.opt.Ticks != nil { // earlier ticks do not count
 		s.opt.Ticks.Read(func(r *perfevent.Record) {
-			if r.Kind != perfevent.Tick && r.Kind != perfevent.Ending {
+			if r.Kind != perfevent.Tick && r.Kind != perfevent.NoUser {
 				s.takeRecord(r)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 
 	"ptools/internal/perfevent"
 	"ptools/internal/profile"
+	"ptools/internal/ptrace"
 	"ptools/internal/unwind"
 )
 
@@ -60,10 +61,11 @@ type ticking struct {
 	strange  map[int]profile.ThreadID // threads that no round has met
 	met      []*thread                // threads that ticks of this round have met
 	others   bool                     // the process has ended: ticks of its number are those of another one
+	workers  workers
 }
 
 func (k *ticking) init(p *process) {
-	k.p, k.calls, k.strange = p, make(map[uint64]int64), make(map[int]profile.ThreadID)
+	k.p, k.calls, k.strange, k.workers = p, make(map[uint64]int64), make(map[int]profile.ThreadID), make(workers)
 	k.outlying.watch = func(tid int, pages []uint64) { p.sampler.opt.Ticks.Watch(tid, pages) }
 }
 
@@ -132,8 +134,8 @@ func (s *Sampler) takeRecordOf(p *process, r *perfevent.Record) {
 		p.ticking.others = true
 	case r.Kind == perfevent.Tick:
 		p.ticking.take(r)
-	case r.Kind == perfevent.Ending:
-		p.ticking.takeEnding(r)
+	case r.Kind == perfevent.NoUser:
+		p.ticking.takeNoUser(r)
 	case r.Kind == perfevent.Map:
 		p.takeMap(&r.Mapped)
 	case r.Kind == perfevent.Exec:
@@ -145,6 +147,7 @@ func (s *Sampler) takeRecordOf(p *process, r *perfevent.Record) {
 	default:
 		p.roster.stale = true
 		if r.Kind == perfevent.Exit {
+			delete(p.ticking.workers, r.TID)
 			p.roster.exited(r.TID)
 		}
 	}
@@ -185,19 +188,26 @@ func (k *ticking) tick(tid int, at time.Duration) {
 	}
 }
 
-// takeEnding counts a tick of a thread that has released its memory in its exit.
-func (k *ticking) takeEnding(r *perfevent.Record) {
+// takeNoUser counts a tick of a thread that runs no user code.
+func (k *ticking) takeNoUser(r *perfevent.Record) {
 	p := k.p
 	if p.image == nil {
+		return
+	}
+	p.sampler.cost.Ticks++
+	works := k.workers.has(p.PID, r.TID)
+	k.levels = p.sampler.kernelLevels(r, k.levels[:0], works)
+	if works {
+		k.snap.Regs, k.snap.Partial, k.snap.PC, k.snap.SP = ptrace.Regs{}, true, 0, 0
+		k.tick(r.TID, r.Time)
 		return
 	}
 	id := p.threadID(r.TID, "")
 	if t := p.roster.byTID[r.TID]; t != nil {
 		id = t.id
 	}
-	p.sampler.cost.Ticks++
 	p.spending.sinceTotal += p.sampler.opt.Ticks.Period()
-	k.count(id, p.space.Push(0, p.sampler.exit), profile.Values{CPU: int64(p.sampler.opt.Ticks.Period())}, r.Time)
+	k.count(id, p.space.Stack(k.levels), profile.Values{CPU: int64(p.sampler.opt.Ticks.Period())}, r.Time)
 }
 
 // count counts a tick of a thread that rounds do not see. at is the CLOCK_MONOTONIC of the tick.

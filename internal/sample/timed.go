@@ -36,7 +36,8 @@ type timed struct {
 	err     error            // why there is no image
 	former  []former         // parts of the profile that still lack names
 
-	names    map[int]profile.ThreadID
+	names map[int]profile.ThreadID
+	workers
 	snap     Capture
 	levels   []profile.Addr
 	outlying outlying
@@ -52,7 +53,7 @@ type timedSpending struct {
 func newTimed(w *Windows, pid int, stat *procfs.Stat) *timed {
 	return &timed{
 		w: w, pid: pid, start: stat.StartTime, windows: make(map[*Window]bool), profile: profile.New(),
-		calls: make(map[uint64]int64), names: make(map[int]profile.ThreadID), outlying: outlying{watch: w.ticks.Watch},
+		calls: make(map[uint64]int64), names: make(map[int]profile.ThreadID), workers: make(workers), outlying: outlying{watch: w.ticks.Watch},
 	}
 }
 
@@ -123,11 +124,19 @@ func (s *timed) take(r *perfevent.Record) {
 	if !have {
 		return
 	}
-	var end unwind.End
-	s.snap.Late = s.image.Stale()
-	s.levels, end = unwindUser(&s.cost, r, &s.snap, s, s.levels[:0])
-	s.outlying.learn(r.TID, s.snap.Needed)
-	s.refresh.needed = s.refresh.needed || ranOut(end)
+	if r.Kind == perfevent.NoUser {
+		note := "[exit]"
+		if s.workers.has(s.pid, r.TID) {
+			note = kernelWorker
+		}
+		s.levels = append(s.levels[:0], s.profile.Note(note))
+	} else {
+		var end unwind.End
+		s.snap.Late = s.image.Stale()
+		s.levels, end = unwindUser(&s.cost, r, &s.snap, s, s.levels[:0])
+		s.outlying.learn(r.TID, s.snap.Needed)
+		s.refresh.needed = s.refresh.needed || ranOut(end)
+	}
 	cell := s.space.Cell(s.thread(r.TID), s.space.Stack(s.levels))
 	s.space.Add(cell, profile.Values{Samples: 1, CPU: int64(period)})
 }

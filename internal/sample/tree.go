@@ -263,8 +263,11 @@ func (t *tree) take(k *kin, r *perfevent.Record) {
 	s.cost.Ticks++
 	period := t.ticks.Period()
 	levels := t.unwinder.levels[:0]
-	if r.Kind == perfevent.Ending {
-		levels = append(levels, s.exit)
+	if r.Kind == perfevent.NoUser {
+		if k.workers == nil {
+			k.workers = make(workers)
+		}
+		levels = s.kernelLevels(r, levels, k.workers.has(k.pid, r.TID))
 	} else {
 		t.unwinder.kin = k
 		levels, _ = s.unwindTick(r, &t.unwinder.snap, &t.unwinder, levels)

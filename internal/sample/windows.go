@@ -262,7 +262,7 @@ func (w *Windows) takeRecord(r *perfevent.Record) {
 		return
 	}
 	switch r.Kind {
-	case perfevent.Tick:
+	case perfevent.Tick, perfevent.NoUser:
 		s.ticked += w.ticks.Period()
 		s.keep(r)
 	case perfevent.Map:
@@ -270,7 +270,12 @@ func (w *Windows) takeRecord(r *perfevent.Record) {
 		s.do(func() { s.takeMap(&m) })
 	case perfevent.Name, perfevent.Exit: // the number may come again
 		tid := r.TID
-		s.do(func() { delete(s.names, tid) })
+		exit := r.Kind == perfevent.Exit
+		s.do(func() {
+			if delete(s.names, tid); exit {
+				delete(s.workers, tid)
+			}
+		})
 	case perfevent.Exec:
 		s.do(func() { clear(s.names) })
 	}

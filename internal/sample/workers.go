@@ -1,0 +1,57 @@
+package sample
+
+import (
+	"ptools/internal/perfevent"
+	"ptools/internal/procfs"
+	"ptools/internal/profile"
+	"ptools/internal/unwind"
+)
+
+// A process may have threads that never run user code: the kernel makes them, to work for the process there (workers of
+// io_uring, from Linux 5.12 on, and of vhost, from 6.4 on). Their user registers are none, or zero. They have no stack, and the
+// system call that the kernel shows for them is that of the thread which they were made from. They are never stopped.
+
+// kernelWorker is the function of such a thread, as far as it has one.
+const kernelWorker = "[kernel worker]"
+
+// workers are threads of a process that are known to be such workers.
+type workers map[int]bool
+
+// has reports whether a thread without user registers is a worker. Otherwise it is ending, or has ended.
+func (w workers) has(pid, tid int) bool {
+	if w[tid] {
+		return true
+	}
+	stat, err := procfs.ReadTaskStat(pid, tid)
+	if err != nil || stat.Ending() {
+		return false
+	}
+	w[tid] = true
+	return true
+}
+
+// kernelLevels appends the levels of a thread that runs no user code.
+func (s *Sampler) kernelLevels(r *perfevent.Record, levels []profile.Addr, works bool) []profile.Addr {
+	for _, addr := range r.KernelChain {
+		levels = append(levels, s.kernelNote(addr))
+	}
+	if works {
+		return append(levels, s.worker)
+	}
+	return append(levels, s.exit)
+}
+
+// resting takes the sample of a thread that waits and has no user registers: a worker, or the dead leader of a process
+// whose threads live on.
+func (o *outside) resting(t *thread, call procfs.Syscall) {
+	stat, err := t.files.Stat()
+	if err != nil || stat.Ending() {
+		o.skip(t)
+		return
+	}
+	t.blocked.call, t.blocked.state, t.blocked.sched, t.blocked.know = call, stat.State, t.usage.now, still
+	t.blocked.inTrace, t.lastRegs.partial, t.lastRegs.pc, t.lastRegs.sp = false, true, 0, 0
+	o.levels = append(o.levels[:0], o.p.sampler.worker)
+	o.p.sampler.cost.Passive++
+	o.p.took(t, unwind.Whole)
+}
