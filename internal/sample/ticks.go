@@ -53,15 +53,13 @@ func ParseUseTimers(s string) (u UseTimers, ok bool) {
 
 // ticking is what a process needs to take ticks.
 type ticking struct {
-	p        *process
-	snap     Capture
-	levels   []profile.Addr
-	outlying outlying
-	calls    map[uint64]int64         // system calls by the address behind the instruction
-	strange  map[int]profile.ThreadID // threads that no round has met
-	met      []*thread                // threads that ticks of this round have met
-	others   bool                     // the process has ended: ticks of its number are those of another one
-	workers  workers
+	p *process
+	tickStack
+	calls   map[uint64]int64         // system calls by the address behind the instruction
+	strange map[int]profile.ThreadID // threads that no round has met
+	met     []*thread                // threads that ticks of this round have met
+	others  bool                     // the process has ended: ticks of its number are those of another one
+	workers workers
 }
 
 func (k *ticking) init(p *process) {

@@ -28,6 +28,13 @@ func (s *Sampler) unwindTick(r *perfevent.Record, snap *Capture, image tickImage
 	return unwindUser(&s.cost, r, snap, image, levels)
 }
 
+// tickStack is what the stack of one tick after the other is taken from.
+type tickStack struct {
+	snap     Capture
+	levels   []profile.Addr
+	outlying outlying
+}
+
 // unwindUser is unwindTick without the levels in the kernel.
 func unwindUser(cost *Cost, r *perfevent.Record, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
 	if r.Is32Bit { // its calls have other numbers, and its signal handlers other frames

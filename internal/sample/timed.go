@@ -38,9 +38,7 @@ type timed struct {
 
 	names map[int]profile.ThreadID
 	workers
-	snap     Capture
-	levels   []profile.Addr
-	outlying outlying
+	tickStack
 }
 
 // timedSpending is the processor time of a process.
@@ -53,7 +51,8 @@ type timedSpending struct {
 func newTimed(w *Windows, pid int, stat *procfs.Stat) *timed {
 	return &timed{
 		w: w, pid: pid, start: stat.StartTime, windows: make(map[*Window]bool), profile: profile.New(),
-		calls: make(map[uint64]int64), names: make(map[int]profile.ThreadID), workers: make(workers), outlying: outlying{watch: w.ticks.Watch},
+		calls: make(map[uint64]int64), names: make(map[int]profile.ThreadID), workers: make(workers),
+		tickStack: tickStack{outlying: outlying{watch: w.ticks.Watch}},
 	}
 }
 
