@@ -61,6 +61,7 @@ func (l *layout) untyped(f *Found) {
 		ints, result = intsGo[:6], intsGo[0]
 	}
 	if f.Convention == GoAsm {
+		l.args, l.results = []argument{nobodyKnows(false)}, []argument{nobodyKnows(true)}
 		return
 	}
 	add := func(word int, isResult bool) argument {
@@ -74,6 +75,11 @@ func (l *layout) untyped(f *Found) {
 		l.args = append(l.args, add(word, false))
 	}
 	l.results = []argument{add(result, true)}
+}
+
+// nobodyKnows is what stands for all arguments of a function, or its results, of which nothing is known.
+func nobodyKnows(result bool) argument {
+	return argument{typ: &elfsym.Type{}, result: result, text: -1, load: -1, length: -1}
 }
 
 // argument returns how a parameter is read.
@@ -126,7 +132,7 @@ func isBytes(t *elfsym.Type) bool {
 
 // isView reports whether a type is std::string_view of libstdc++: a length and an address.
 func isView(t *elfsym.Type) bool {
-	if t.Kind != elfsym.Struct || t.Size != 16 || !strings.Contains(t.Name, "string_view") {
+	if t.Kind != elfsym.Struct || t.Size != 16 {
 		return false
 	}
 	f := t.Fields()
@@ -144,7 +150,7 @@ func ofBytes(t *elfsym.Type) bool {
 
 // isString reports whether a type is std::string of libstdc++: it begins with an address and a length.
 func isString(t *elfsym.Type) bool {
-	if t.Kind != elfsym.Struct || t.Size != 32 || !strings.Contains(t.Name, "string") {
+	if t.Kind != elfsym.Struct || t.Size != 32 {
 		return false
 	}
 	f := t.Fields()

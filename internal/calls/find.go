@@ -113,6 +113,10 @@ func (s *search) convention(f *Found) error {
 		return ErrOldGo
 	}
 	f.Convention = Go
+	if strings.HasSuffix(f.Raw, ".abi0") { // a wrapper for assembler code, which passes arguments on the stack
+		f.Convention = GoAsm
+		return nil
+	}
 	if fn, ok := s.table.Func(f.Start); ok && fn.Flags&elfsym.GoAsm != 0 {
 		f.Convention = GoAsm
 	}

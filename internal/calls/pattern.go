@@ -124,6 +124,7 @@ func NamesOf(raw string) Names {
 		}
 		f := elfsym.FormsOf(raw)
 		add(f.Full)
+		add(f.Instance)
 		add(f.Plain)
 		base := f.Plain[strings.LastIndexByte(f.Plain, ':')+1:]
 		add(base)

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"slices"
+	"strings"
 
 	"ptools/internal/elfsym"
 	"ptools/internal/perfevent"
@@ -130,11 +131,13 @@ func placesC(s *elfsym.Signature) [][]part {
 
 // returnedInMemory reports whether a result is written to where the caller says in a hidden first argument.
 func returnedInMemory(t *elfsym.Type) (inMemory, ok bool) {
-	if t.Kind == elfsym.Struct && !t.Known {
+	switch {
+	case (t.Kind == elfsym.Struct || t.Kind == elfsym.Union) && !t.Known:
 		return false, false
-	}
-	if t.ByReference {
+	case t.ByReference:
 		return true, true
+	case t.Size <= 16 && holdsLongDouble(t, 0):
+		return false, true // it is in a register of the x87
 	}
 	classes, ok := classify(t)
 	return classes == nil && t.Size > 0 && t.Kind != elfsym.Float, ok
@@ -145,7 +148,7 @@ func (r *rules) pass(t *elfsym.Type) ([]part, bool) {
 	if t.ByReference {
 		return r.take([]class{integer}, 8), true
 	}
-	if t.Kind == elfsym.Struct && !t.Known {
+	if (t.Kind == elfsym.Struct || t.Kind == elfsym.Union) && !t.Known {
 		return nil, false
 	}
 	classes, ok := classify(t)
@@ -205,7 +208,7 @@ func classify(t *elfsym.Type) (classes []class, ok bool) {
 	case elfsym.Int, elfsym.Uint, elfsym.Bool, elfsym.Char, elfsym.UChar, elfsym.Pointer, elfsym.Enum:
 		return slices.Repeat([]class{integer}, int(t.Size+7)/8), t.Size > 0 && t.Size <= 16
 	case elfsym.Float:
-		if t.Size <= 8 {
+		if t.Size <= 8 || isQuad(t) {
 			return []class{vector}, true
 		}
 		return nil, true
@@ -266,7 +269,7 @@ func classifyFields(t *elfsym.Type, off uint64, classes []class, depth int) (inM
 		return false, true
 	case elfsym.Float:
 		if t.Size > 8 {
-			return true, true
+			return true, !isQuad(t)
 		}
 		join(off, vector)
 	case elfsym.Int, elfsym.Uint, elfsym.Bool, elfsym.Char, elfsym.UChar, elfsym.Pointer, elfsym.Enum:
@@ -278,6 +281,21 @@ func classifyFields(t *elfsym.Type, off uint64, classes []class, depth int) (inM
 		return false, false
 	}
 	return t.Size > 0 && off%t.Size != 0, true
+}
+
+// isQuad reports whether a type is a floating-point number of 16 bytes in a vector register, which is not the long double of the x87.
+func isQuad(t *elfsym.Type) bool { return t.Size == 16 && strings.Contains(t.Name, "128") }
+
+// holdsLongDouble reports whether a struct or union has nothing but a long double.
+func holdsLongDouble(t *elfsym.Type, depth int) bool {
+	switch t.Kind {
+	case elfsym.Float:
+		return t.Size > 8 && depth > 0
+	case elfsym.Struct, elfsym.Union:
+		f := t.Fields()
+		return len(f) > 0 && depth <= maxNesting && holdsLongDouble(f[0].Type, depth+1)
+	}
+	return false
 }
 
 // resultPlaces returns where the results of a function are when it returns; nil where that is not known.

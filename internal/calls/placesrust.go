@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -8,7 +9,9 @@ import (
 )
 
 // isClosure reports whether a Rust function is a closure. Debug information does not describe that it takes what it has captured.
-func isClosure(raw string) bool { return strings.Contains(elfsym.Demangled(raw), "{closure") }
+func isClosure(raw string) bool { return closure.MatchString(elfsym.Demangled(raw)) }
+
+var closure = regexp.MustCompile(`\{closure[^}]*\}+(::<.*>)?$`)
 
 // placesRust applies what is certain of Rust's convention, which is not fixed: numbers, pointers, and pairs of an address and a length.
 func placesRust(s *elfsym.Signature) [][]part {

@@ -206,6 +206,7 @@ func TestNames(t *testing.T) {
 		{"_ZN2ns3Box3putEi", "put(int) ns::Box::put(int) put", "put(long) put() Box::put(int)"},
 		{"_ZN2ns3BoxIiE3putEiPKc", "put(int,?char?const*) ns::Box::put(*) ns::Box<int>::put(*", "put(int)"},
 		{"net/http.(*conn).serve", "net/http.* net/http.(*conn).serve http.(*conn).serve *.serve http.*", "serve conn.serve"},
+		{"_Z2tkILi3EEii", "tk<3> tk tk<*>", "tk<4>"},
 		{"_ZNSsC1Ev", "basic_string std::*", "std"},
 		{"_ZN2ns3BoxD1Ev", "ns::Box::~Box ~Box", "Box"},
 		{"_RNvC6_123foo3bar", "bar *::bar", "baz"},

@@ -8,16 +8,25 @@ import (
 // deepestClass bounds the classes in classes.
 const deepestClass = 8
 
-// byReference reports whether objects of a C++ class are passed by their address, where debug information does not say so: they are if
+// A passing is how objects of a C++ class are passed.
+type passing uint8
+
+const (
+	byValue passing = iota
+	byAddress
+	byRules // of the compiler's own: GCC passes objects on the stack that hold one which may not be copied
+)
+
+// passing finds out how objects of a C++ class are passed, where debug information does not say so: by their address if
 // they have a destructor or a constructor from another object that the compiler has not made, or only such constructors that may not be called,
 // virtual functions or bases, or a member or base that is passed like this (Itanium C++ ABI, non-trivial for the purposes of calls).
-func (r *typeReader) byReference(u *unit, class *detail, depth int) (found bool) {
+func (r *typeReader) passing(u *unit, class *detail, depth int) passing {
 	if depth > deepestClass {
-		return false
+		return byValue
 	}
 	name, _, _ := strings.Cut(u.str(class.name), "<")
 	var inside []detail
-	deleted, trivial := false, false // constructors from another object
+	found, deleted, trivial := false, false, false // the last two: constructors from another object
 	u.children(class.off, func(e *detail) bool {
 		switch e.tag {
 		case dwarf.TagMember, dwarf.TagInheritance:
@@ -39,10 +48,24 @@ func (r *typeReader) byReference(u *unit, class *detail, depth int) (found bool)
 		}
 		return !found
 	})
+	doubt := false
 	for i := range inside {
-		found = found || r.holdsReference(u, inside[i].typ, depth)
+		switch r.passingOf(u, inside[i].typ, depth) {
+		case byAddress:
+			found = true
+		case byRules:
+			doubt = true
+		}
 	}
-	return found || deleted && !trivial
+	switch {
+	case found:
+		return byAddress
+	case deleted && !trivial && depth == 0:
+		return byAddress
+	case deleted && !trivial, doubt:
+		return byRules
+	}
+	return byValue
 }
 
 // lacksDefaulted reports whether debug information does not say of functions that they are as the compiler makes them: GCC has extensions of
@@ -83,7 +106,7 @@ func (r *typeReader) leadsTo(u *unit, v value, to uint64) bool {
 			return ok
 		}
 		e, ok := u.detailAt(off)
-		if !ok || e.tag != dwarf.TagConstType && e.tag != dwarf.TagVolatileType {
+		if !ok || e.tag != dwarf.TagConstType && e.tag != dwarf.TagVolatileType && e.tag != dwarf.TagTypedef {
 			return false
 		}
 		v = e.typ
@@ -91,25 +114,30 @@ func (r *typeReader) leadsTo(u *unit, v value, to uint64) bool {
 	return false
 }
 
-// holdsReference is byReference for the type of a member.
-func (r *typeReader) holdsReference(u *unit, v value, depth int) bool {
+// passingOf is passing for the type of a member.
+func (r *typeReader) passingOf(u *unit, v value, depth int) passing {
 	for range mostOrigins {
 		off, ok := r.follow(&u, v)
 		if !ok {
-			return false
+			return byValue
 		}
 		e, ok := u.detailAt(off)
 		if !ok {
-			return false
+			return byValue
 		}
 		switch e.tag {
 		case dwarf.TagTypedef, dwarf.TagConstType, dwarf.TagVolatileType, dwarf.TagArrayType:
 			v = e.typ
 			continue
 		case dwarf.TagStructType, dwarf.TagClassType, dwarf.TagUnionType:
-			return e.call == callReference || e.call == 0 && r.byReference(u, &e, depth+1)
+			switch {
+			case e.call == callReference:
+				return byAddress
+			case e.call == 0:
+				return r.passing(u, &e, depth+1)
+			}
 		}
-		return false
+		return byValue
 	}
-	return false
+	return byValue
 }

@@ -36,8 +36,9 @@ func demangledAs(raw string, options ...demangle.Option) string {
 }
 
 // Forms are a name as it is demangled, and the same without what the compiler has added for a copy and without template
-// arguments: with its parameters, and without them.
-type Forms struct{ Full, Whole, Plain string }
+// arguments: with its parameters, and without them. Instance has the arguments of templates, and no parameters; it is empty
+// if that is not known.
+type Forms struct{ Full, Whole, Plain, Instance string }
 
 // FormsOf demangles a name. All forms are raw if it cannot be demangled.
 func FormsOf(raw string) Forms {
@@ -52,6 +53,7 @@ func FormsOf(raw string) Forms {
 		f.Whole = print(ast, demangle.NoTemplateParams)
 		if typed, ok := ast.(*demangle.Typed); ok {
 			ast = typed.Name
+			f.Instance = print(ast)
 		}
 		f.Plain = print(ast, demangle.NoTemplateParams)
 		return f

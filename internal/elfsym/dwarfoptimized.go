@@ -51,7 +51,7 @@ func (u *unit) hasLists(off uint64, n *int, depth int) (found bool) {
 		switch *n++; e.tag {
 		case dwarf.TagFormalParameter, dwarf.TagVariable:
 			found = e.loc.list.set()
-		case dwarf.TagNamespace, dwarf.TagSubprogram, dwarf.TagLexDwarfBlock, dwarf.TagInlinedSubroutine:
+		case dwarf.TagNamespace, dwarf.TagSubprogram, dwarf.TagLexDwarfBlock: // what was inlined may have been optimized before
 			found = e.children && depth < deepestScope && u.hasLists(e.off, n, depth+1)
 		}
 		return !found && *n < mostScoped

@@ -47,7 +47,9 @@ func languageOf(n uint16) Language {
 }
 
 // mostParams bounds the parameters of a function that are read.
-const mostParams = 32
+const mostParams = 128
+
+const tagParameterPack dwarf.Tag = 0x4107 // DW_TAG_GNU_formal_parameter_pack
 
 // SignatureOf returns the signature of the function of a file that begins at a link-time address; nil if there is no debug
 // information about it.
@@ -104,10 +106,14 @@ func (r *typeReader) signature(u *unit, e *detail, start uint64) *Signature {
 	}
 	cfa := len(e.frame.expr) == 1 && e.frame.expr[0] == opFrameCFA
 	kept := true // all parameters are, in the frame
-	u.children(e.off, func(p *detail) bool {
+	var visit func(p *detail) bool
+	visit = func(p *detail) bool {
 		switch p.tag {
 		case dwarf.TagUnspecifiedParameters:
 			return false
+		case tagParameterPack: // of a template
+			u.children(p.off, visit)
+			return true
 		case dwarf.TagFormalParameter:
 		default:
 			return true
@@ -125,7 +131,8 @@ func (r *typeReader) signature(u *unit, e *detail, start uint64) *Signature {
 			s.Results = append(s.Results, param) // Go describes some twice
 		}
 		return len(s.Params)+len(s.Results) < mostParams
-	})
+	}
+	u.children(e.off, visit)
 	s.Altered = s.Altered || r.inner(u, e, s) && (!kept || u.isOptimized.get(u.findLists))
 	if s.Language != LanguageGo {
 		if _, t := r.described(u, e); t.Kind != Void {

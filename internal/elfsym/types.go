@@ -142,6 +142,7 @@ func (r *typeReader) fill(t *Type, u *unit, e *detail) {
 		t.Kind = Enum
 	case dwarf.TagUnionType:
 		t.Kind = Union
+		r.fillPassing(t, u, e)
 	case dwarf.TagArrayType:
 		t.Kind, t.Size = Array, r.arraySize(u, e)
 	case dwarf.TagStructType, dwarf.TagClassType:
@@ -179,15 +180,21 @@ func (r *typeReader) fillStruct(t *Type, u *unit, e *detail) {
 		t.Kind = GoSlice
 		return
 	}
+	r.fillPassing(t, u, e)
+}
+
+// fillPassing sets how objects of a struct or union are passed.
+func (r *typeReader) fillPassing(t *Type, u *unit, e *detail) {
 	t.ByReference = e.call == callReference
 	switch u.language {
 	case 0x04, 0x1a, 0x21, 0x2b, 0x3a: // C++
 		switch t.Known = !e.has(isStatic); {
 		case e.call != 0:
 		case u.lacksDefaulted():
-			t.Known = t.Known && !r.byReference(u, e, 0)
+			t.Known = t.Known && r.passing(u, e, 0) == byValue
 		default:
-			t.ByReference = r.byReference(u, e, 0)
+			how := r.passing(u, e, 0)
+			t.ByReference, t.Known = how == byAddress, t.Known && how != byRules
 		}
 	}
 }

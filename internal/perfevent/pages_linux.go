@@ -54,9 +54,10 @@ const (
 // newPager makes the tables, for processors below cpus.
 func newPager(cpus int) (p *pager, err error) {
 	p = &pager{wanted: -1, scratch: -1, events: -1}
+	made := p
 	defer func() {
 		if err != nil {
-			p.close()
+			made.close()
 		}
 	}()
 	if p.wanted, err = newMap(unix.BPF_MAP_TYPE_LRU_HASH, unsafe.Sizeof(wantedPages{}), mostWatched, 0); err != nil {

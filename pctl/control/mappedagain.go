@@ -18,7 +18,7 @@ var ErrMappedUnprobed = errors.New("the program has mapped this text MAP_SHARED,
 var errMappingsLost = errors.New("not all that the program has mapped could be seen: if it has mapped this text again, hits there may be missing")
 
 // mappings notices what a program maps. Nothing else says that the text of a breakpoint is mapped where the kernel plants no
-// uprobe, or where no int3 stands. The kernel's records have also what is gone by the time at which somebody looks.
+// uprobe. The kernel's records have also what is gone by the time at which somebody looks.
 type mappings struct {
 	watch *perfevent.Mappings // nil: not needed yet, or not to be had
 	tried bool
@@ -82,8 +82,7 @@ func unprobed(m procfs.Map) bool {
 type uncounted struct {
 	turn   uint64 // when it was set
 	probes []place
-	int3s  []place
-	known  []uint64 // where its int3s were, and addresses that a client was told of
+	known  []uint64 // addresses that a client was told of
 }
 
 // set notes a place of the breakpoint.
@@ -92,36 +91,26 @@ func (u *uncounted) set(x *traps, bp *bkpt.Breakpoint) {
 	if err != nil || !ok || m.Inode == 0 {
 		return
 	}
-	list, at := &u.probes, place{major: m.Major, minor: m.Minor, inode: m.Inode, off: bp.Addr - m.Start + m.Off}
-	if !bp.After() {
-		list = &u.int3s
-		u.known = append(u.known, bp.Addr)
-	}
-	if !slices.Contains(*list, at) {
-		*list = append(*list, at)
+	at := place{major: m.Major, minor: m.Minor, inode: m.Inode, off: bp.Addr - m.Start + m.Off}
+	if bp.After() && !slices.Contains(u.probes, at) {
+		u.probes = append(u.probes, at)
 	}
 }
 
 // tell publishes that hits were missed, in one event that has the lowest address. only is the one address that the
 // breakpoint is for, 0 for all.
 func (u *uncounted) tell(x *traps, only uint64, e notify.Event) {
-	if len(u.probes)+len(u.int3s) == 0 {
+	if len(u.probes) == 0 {
 		return
 	}
 	var missed []uint64
 	list, lost := x.mappings.since(x, u.turn)
-	find := func(m procfs.Map, places []place, why error) {
-		for _, p := range places {
-			if addr, ok := p.in(m); ok && (only == 0 || addr == only) && !slices.Contains(u.known, addr) {
-				missed, u.known, e.Err = append(missed, addr), append(u.known, addr), why
+	for _, m := range list {
+		for _, p := range u.probes {
+			if addr, ok := p.in(m); ok && unprobed(m) && (only == 0 || addr == only) && !slices.Contains(u.known, addr) {
+				missed, u.known, e.Err = append(missed, addr), append(u.known, addr), ErrMappedUnprobed
 			}
 		}
-	}
-	for _, m := range list {
-		if unprobed(m) {
-			find(m, u.probes, ErrMappedUnprobed)
-		}
-		find(m, u.int3s, ErrMappedAgain)
 	}
 	e.Kind = notify.BreakRefused
 	switch {
@@ -158,7 +147,7 @@ func (s *SymbolBreak) beginMissed() {
 
 func (s *SymbolBreak) tellUncounted() {
 	s.missed.tell(&s.c.traps, 0, notify.Event{Symbol: s.symbol, Offset: s.off})
-	s.missed.probes, s.missed.int3s = nil, nil
+	s.missed.probes = nil
 }
 
 // tellUncounted is for a breakpoint that a client has set by address.
@@ -166,5 +155,5 @@ func (b *Break) tellUncounted() {
 	if b.client && b.symbol == nil {
 		b.missed.tell(&b.c.traps, b.addr, notify.Event{})
 	}
-	b.missed.probes, b.missed.int3s = nil, nil
+	b.missed.probes = nil
 }

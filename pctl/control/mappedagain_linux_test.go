@@ -37,20 +37,6 @@ func TestMappedUnprobed(t *testing.T) {
 	}
 }
 
-// TestMappedAgainEnded: hits that an int3 does not have where its text was mapped again are told of when the process has ended.
-func TestMappedAgainEnded(t *testing.T) {
-	needX86(t)
-	needUprobes(t) // and so for the kernel's records
-	for _, orders := range []string{"omco", "omcuo", "osco"} {
-		if hits, missed := misses(t, &Options{Trap: TrapInt3}, func(*Hit) {}, "", orders, "exit"); hits != 2 || !errors.Is(missed, ErrMappedAgain) {
-			t.Errorf("%s: %d hits, missed: %v", orders, hits, missed)
-		}
-	}
-	if hits, missed := misses(t, &Options{Trap: TrapInt3}, func(*Hit) {}, "mu", "oo", "exit"); hits != 2 || missed != nil {
-		t.Errorf("%d hits, missed: %v", hits, missed)
-	}
-}
-
 // misses runs twice.c with a breakpoint that is set after some orders. It returns its hits, and what it is said to have missed by its end.
 func misses(t *testing.T, o *Options, h Handler, before, orders, end string) (hits uint64, missed error) {
 	t.Helper()
