@@ -33,7 +33,7 @@ type layout struct {
 // layoutOf returns the layout of a function. Without a signature it has the six registers that integers are passed in.
 func layoutOf(f *Found, s *elfsym.Signature) *layout {
 	l := &layout{typed: s != nil}
-	if s == nil {
+	if s == nil || f.Convention == GoAsm {
 		l.untyped(f)
 		return l
 	}

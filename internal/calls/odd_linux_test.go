@@ -30,7 +30,7 @@ func TestOddArguments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			target := ptest.Start(t, program)
 			target.Ready()
-			names := []string{"wide", "nulls", "gap", "nothing", "moves", "couples", "simd", "vec", "makes", "elsewhere", "fills", "shadow", "refers", "small"}
+			names := []string{"wide", "nulls", "gap", "nothing", "moves", "couples", "simd", "vec", "makes", "elsewhere", "fills", "copies", "creates", "unites", "owns", "extends", "packed<*", "shadow", "refers", "small"}
 			if strings.HasPrefix(name, "Rust") {
 				names = []string{"odd::W::m", "odd::strs", "odd::text", "odd::calls::*closure*"}
 			}
@@ -73,6 +73,9 @@ func compareFields(t *testing.T, got [][]string, want []string, w *Watch) {
 			wanted, mayLack := "", false
 			if i < len(fields) {
 				wanted, mayLack = strings.CutPrefix(fields[i], "~")
+			}
+			if wanted == "@" && strings.HasPrefix(text, "@0x") { // it is passed by this address
+				continue
 			}
 			if text != wanted && text != strings.TrimSuffix(wanted, " "+unknown) && !(mayLack && strings.Contains(text, unknown)) {
 				t.Errorf("value %d of %s is %s, and not %s", i, fields[0], text, wanted)

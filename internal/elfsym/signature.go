@@ -49,7 +49,7 @@ func languageOf(n uint16) Language {
 // mostParams bounds the parameters of a function that are read.
 const mostParams = 128
 
-const tagParameterPack dwarf.Tag = 0x4107 // DW_TAG_GNU_formal_parameter_pack
+const tagParameterPack dwarf.Tag = 0x4108 // DW_TAG_GNU_formal_parameter_pack
 
 // SignatureOf returns the signature of the function of a file that begins at a link-time address; nil if there is no debug
 // information about it.

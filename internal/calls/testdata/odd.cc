@@ -40,6 +40,17 @@ KEEP int elsewhere(pair p, big b, kind k, int n) { TAKE(p.a); TAKE(b.v[0]); TAKE
 KEEP big fills(pair p, int n) { big b = {}; b.v[0] = p.a + n; return b; }
 KEEP int shadow(const shadowed &d) { return d.x; }
 KEEP int refers(const int &n, char *&t) { TAKE(t); return n; }
+struct typedefed { using self = typedefed; int a; typedefed(int n) : a(n) {} typedefed(const self &o) : a(o.a) {} };
+union united { float f; double d; united() : f(1) {} united(const united &o) : d(o.d) {} };
+struct deleted { int a; deleted(int n) : a(n) {} deleted(const deleted &) = delete; };
+struct holds { deleted d; int z; };
+struct extended { long double x; };
+template <class... A> __attribute__((noinline, noclone, noipa)) int packed(int a, A... b, int z) { return a * 100 + z; }
+KEEP int copies(typedefed d, int z) { TAKE(d.a); return z; }
+KEEP typedefed creates(int n, int k) { return typedefed(n + k); }
+KEEP int unites(united u, int z) { TAKE(u.f); return z; }
+KEEP int owns(holds h, int a) { TAKE(h.z); return a; }
+KEEP extended extends(int a, int b) { return extended{ (long double)(a + b) }; }
 KEEP int small(int n) { return -n; }
 KEEP void returns() {}
 
@@ -76,6 +87,19 @@ static void calls()
 	printf("elsewhere\t~{a=1, b=2}\t~{v=[7, 0, 0, 0, 0, 0, 0, 0, …]}\t~TWO\t~4\t4\n");
 	fills(pair{ 1, 2 }, 3);
 	printf("fills\t~{a=1, b=2}\t~3\t~{v=[4, 0, 0, 0, 0, 0, 0, 0, …]}\n");
+	typedefed c(1);
+	copies(c, 9);
+	printf("copies\t~@\t~9\t9\n");
+	creates(5, 6);
+	printf("creates\t~5\t~6\t~{a=11}\n");
+	unites(united(), 9);
+	printf("unites\t~@\t~9\t9\n");
+	owns({ deleted(1), 2 }, 5);
+	printf("owns\t~{d={a=1}, z=2}\t~5\t5\n");
+	extends(1, 2);
+	printf("extends\t~1\t~2\t?\n");
+	packed<int, int>(1, 2, 3, 4);
+	printf("int packed<int, int>(int, int, int, int)\t1\t2\t3\t4\t104\n");
 	shadow(d);
 	printf("shadow\t%p\t2\n", (void *)&d);
 	refers(n, t);
