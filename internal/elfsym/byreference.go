@@ -17,6 +17,22 @@ const (
 	byRules // of the compiler's own: GCC passes objects on the stack that hold one which may not be copied
 )
 
+// fillPassing sets how objects of a struct or union are passed.
+func (r *typeReader) fillPassing(t *Type, u *unit, e *detail) {
+	t.ByReference = e.call == callReference
+	switch u.language {
+	case 0x04, 0x1a, 0x21, 0x2b, 0x3a: // C++
+		switch t.Known = !e.has(isStatic); {
+		case e.call != 0:
+		case u.lacksDefaulted():
+			t.Known = t.Known && r.passing(u, e, 0) == byValue
+		default:
+			how := r.passing(u, e, 0)
+			t.ByReference, t.Known = how == byAddress, t.Known && how != byRules
+		}
+	}
+}
+
 // passing finds out how objects of a C++ class are passed, where debug information does not say so: by their address if
 // they have a destructor or a constructor from another object that the compiler has not made, or only such constructors that may not be called,
 // virtual functions or bases, or a member or base that is passed like this (Itanium C++ ABI, non-trivial for the purposes of calls).

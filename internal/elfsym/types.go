@@ -183,22 +183,6 @@ func (r *typeReader) fillStruct(t *Type, u *unit, e *detail) {
 	r.fillPassing(t, u, e)
 }
 
-// fillPassing sets how objects of a struct or union are passed.
-func (r *typeReader) fillPassing(t *Type, u *unit, e *detail) {
-	t.ByReference = e.call == callReference
-	switch u.language {
-	case 0x04, 0x1a, 0x21, 0x2b, 0x3a: // C++
-		switch t.Known = !e.has(isStatic); {
-		case e.call != 0:
-		case u.lacksDefaulted():
-			t.Known = t.Known && r.passing(u, e, 0) == byValue
-		default:
-			how := r.passing(u, e, 0)
-			t.ByReference, t.Known = how == byAddress, t.Known && how != byRules
-		}
-	}
-}
-
 // arraySize returns the size of an array; 0 if it is not known.
 func (r *typeReader) arraySize(u *unit, e *detail) uint64 {
 	if e.size.set() {
