@@ -117,7 +117,7 @@ func (p *process) mapped() mapped { return mapped{p.image, p.space, p.namer} }
 
 // takeMap takes over a mapping of code that the kernel has reported. Ticks before it are of the code that was there.
 func (p *process) takeMap(m *perfevent.Mapped) {
-	if p.image != nil && p.image.Mapped(m) {
+	if p.image != nil && !p.image.Stale() && p.image.Mapped(m) { // what comes behind an exec is in the next image
 		clear(p.ticking.calls)
 		p.refresh.needed = true // its object has more mappings
 	}

@@ -142,7 +142,7 @@ func (s *timed) take(r *perfevent.Record) {
 
 // takeMap takes over a mapping of code that the kernel has reported.
 func (s *timed) takeMap(m *perfevent.Mapped) {
-	if s.image != nil && s.image.Mapped(m) {
+	if s.image != nil && !s.image.Stale() && s.image.Mapped(m) { // what comes behind an exec is in the next image
 		clear(s.calls)
 		s.refresh.needed = true // its object has more mappings
 	}
