@@ -31,8 +31,7 @@ type place struct {
 type placed struct {
 	io.Closer
 	place
-	gone  chan struct{} // closed when the probe is
-	batch *batch        // that it is part of, or nil
+	gone chan struct{} // closed when the probe is
 }
 
 // Gone implements bkpt.Probe.

@@ -55,9 +55,6 @@ func (p *probes) openAt(b *bkpt.Breakpoint, shared *bkpt.Uprobes, open func(path
 	if !b.Plan().Probeable() {
 		return nil, errNotProbeable
 	}
-	if made, ok := p.take(b); ok {
-		return p.planted(b, made, true)
-	}
 	f, at, err := p.textFile(b.Addr)
 	if err != nil {
 		return nil, err
@@ -77,12 +74,7 @@ func (p *probes) openAt(b *bkpt.Breakpoint, shared *bkpt.Uprobes, open func(path
 			return nil, err
 		}
 	}
-	return p.planted(b, probe, isNew)
-}
-
-// planted checks that the kernel has planted the probe of a breakpoint. One that is new is discarded otherwise.
-func (p *probes) planted(b *bkpt.Breakpoint, probe bkpt.Probe, isNew bool) (bkpt.Probe, error) {
-	var err error
+	err = nil
 	if p.c.image.executing() {
 		// The file may be that of another program, and addr the middle of one of its instructions. It executes none before
 		// its exec has been handled (TestBreakBeforeExecReport).
@@ -96,7 +88,7 @@ func (p *probes) planted(b *bkpt.Breakpoint, probe bkpt.Probe, isNew bool) (bkpt
 	if err != nil {
 		if isNew {
 			closed := p.discard(probe)
-			if err == syscall.ESRCH && probe.(placed).batch == nil {
+			if err == syscall.ESRCH {
 				<-closed
 			}
 		}
@@ -121,7 +113,7 @@ func (p *probes) make(f *os.File, at place, open func(path string, off uint64) (
 		return nil, err
 	}
 	p.open.Add(1)
-	probe := placed{Closer: made, place: at, gone: make(chan struct{})}
+	probe := placed{made, at, make(chan struct{})}
 	p.placed = append(staying(p.placed), leaving{place: at, closed: probe.gone})
 	return probe, nil
 }

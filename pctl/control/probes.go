@@ -34,10 +34,8 @@ type probes struct {
 	count   *bkpt.Uprobes  // the kind that counts at one address
 	total   *bkpt.Uprobes  // the kind that counts wherever its file is mapped
 	tallies map[uint64]*tally
-	ready   map[uint64]part // probes that were made for breakpoints which are about to be set
-	batches []*batch        // of these
-	hit     perfevent.Hit   // work space
-	there   readOnly        // work space
+	hit     perfevent.Hit // work space
+	there   readOnly      // work space
 	closer  *perfevent.Closer
 	open    atomic.Int32 // probes that are not closed yet
 	leaving []leaving    // those that are being closed, or were closed lately
@@ -131,9 +129,6 @@ func (p *probes) chooseSignal() (syscall.Signal, error) {
 // counts none.
 func (p *probes) discard(probe bkpt.Probe) <-chan struct{} {
 	made := probe.(placed)
-	if made.batch != nil {
-		return p.part(made)
-	}
 	switch inner := made.Closer.(type) {
 	case *tally:
 		made.Closer = inner.freeze()
@@ -178,17 +173,10 @@ func (p *probes) demandProbes() error {
 	return nil
 }
 
-// lasting returns the number of breakpoints that are probes.
-func (p *probes) lasting() int { return p.stop.Len() + p.count.Len() + p.total.Len() }
-
-// inUse returns the number of probes that are breakpoints, without those of batches.
+// inUse returns the number of probes that are breakpoints.
 func (p *probes) inUse() (n int) {
 	for _, u := range p.kinds() {
-		u.Each(func(probe bkpt.Probe) {
-			if probe.(placed).batch == nil {
-				n++
-			}
-		})
+		n += u.Len()
 	}
 	return n
 }
