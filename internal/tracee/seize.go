@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"syscall"
 
 	"ptools/internal/mem"
@@ -76,14 +77,18 @@ func (s *Seizer) SeizeAll(ctx context.Context) error {
 	return nil
 }
 
-// seizePass seizes those of tids that are new.
+// seizePass seizes those of tids that are new. Workers of the kernel in the process are left alone: a stop ends their requests.
 func (s *Seizer) seizePass(tids []int, r *reaper) (found bool, err error) {
+	workers := sync.OnceValue(func() bool { return procfs.HasRings(s.g.PID) }) // most passes find no new thread
 	for _, tid := range tids {
 		if t := s.g.Threads[tid]; t != nil {
 			if tid != s.g.PID || s.leaderIsOurs() {
 				continue
 			}
 			s.g.Drop(t) // a thread that we had not seized yet has taken the number by execve(2)
+		}
+		if workers() && procfs.IsWorker(s.g.PID, tid) {
+			continue
 		}
 		err := s.seize(s.g.PID, tid, r)
 		switch {
