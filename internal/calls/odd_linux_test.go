@@ -85,27 +85,35 @@ func compareFields(t *testing.T, got [][]string, want []string, w *Watch) {
 	}
 }
 
+// counted has a program make its calls once, and returns those of the function of a pattern, and how many could not be judged by its condition.
+func counted(t *testing.T, program, pattern string) (s Stats, unread uint64) {
+	t.Helper()
+	target := ptest.Start(t, program)
+	target.Ready()
+	w := watch(t, target.PID, path.Base(program), pattern)
+	w.Begin()
+	lines(target)
+	w.End()
+	w.Read(0, &s)
+	_, unread = w.Uncounted()
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	target.Finish()
+	return s, unread
+}
+
 // TestOddConditions: names in conditions mean what they mean in C++: the members of the class itself, and what references refer to.
 func TestOddConditions(t *testing.T) {
+	program := ptest.BuildC(t, "testdata/odd.cc", "-g", "-O2")
 	for pattern, want := range map[string]uint64{
 		"shadow(d.x == 2)": 1, "shadow(d.x == 1)": 0,
 		"refers(n == 5)": 1, "refers(n != 5)": 0, `refers(t == "text")`: 1, `refers(t == "texts")`: 0,
 		"small(n == 3)": 1, "gap(y == 88)": 1, "nothing(k == 3)": 1,
 	} {
-		target := ptest.Start(t, ptest.BuildC(t, "testdata/odd.cc", "-g", "-O2"))
-		target.Ready()
-		w := watch(t, target.PID, "odd", pattern)
-		w.Begin()
-		lines(target)
-		w.End()
-		var s Stats
-		if w.Read(0, &s); s.Calls != want {
+		if s, _ := counted(t, program, pattern); s.Calls != want {
 			t.Errorf("%s: %d calls, want %d", pattern, s.Calls, want)
 		}
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-		target.Finish()
 	}
 }
 
@@ -131,39 +139,17 @@ func TestNoTypes(t *testing.T) {
 
 // TestOnlyReturn: a function that is nothing but a return ends by that, and not by a jump to another.
 func TestOnlyReturn(t *testing.T) {
-	target := ptest.Start(t, ptest.BuildC(t, "testdata/odd.cc", "-g", "-O2", "-fcf-protection=none"))
-	target.Ready()
-	w := watch(t, target.PID, "odd", "returns")
-	w.Begin()
-	lines(target)
-	w.End()
-	var s Stats
-	if w.Read(0, &s); s.Calls != 1 || s.Returned != 1 || s.Tails != 0 || s.Buckets[0] != 1 {
+	s, _ := counted(t, ptest.BuildC(t, "testdata/odd.cc", "-g", "-O2", "-fcf-protection=none"), "returns")
+	if s.Calls != 1 || s.Returned != 1 || s.Tails != 0 || s.Buckets[0] != 1 {
 		t.Errorf("%d calls, %d returned, %d by a jump", s.Calls, s.Returned, s.Tails)
 	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
-	target.Finish()
 }
 
 // TestUnread: calls for whose condition memory cannot be read are not counted, and it is known how many they were.
 func TestUnread(t *testing.T) {
-	target := ptest.Start(t, ptest.BuildC(t, "testdata/zoo.cc", "-g", "-O2"))
-	target.Ready()
-	w := watch(t, target.PID, "zoo", "walk(n->id < 0)")
-	w.Begin()
-	lines(target)
-	w.End()
-	var s Stats
-	w.Read(0, &s)
-	if _, unread := w.Uncounted(); s.Calls != 1 || unread != 1 {
+	if s, unread := counted(t, ptest.BuildC(t, "testdata/zoo.cc", "-g", "-O2"), "walk(n->id < 0)"); s.Calls != 1 || unread != 1 {
 		t.Errorf("%d calls, and %d whose condition cannot be read; there is one of each", s.Calls, unread)
 	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
-	target.Finish()
 }
 
 // TestEndedTypes: dynamic types of a process that has ended are read from its file.
