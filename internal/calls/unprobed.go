@@ -51,7 +51,7 @@ func (u *unprobed) end(w *Watch) {
 	}
 	for i := range w.texts {
 		for _, m := range list {
-			if m.Perm&procfs.Exec != 0 && m.Perm&(procfs.Shared|procfs.Write) != 0 && w.texts[i].in(&m) {
+			if m.Unprobed() && w.texts[i].in(&m) {
 				u.why = fmt.Errorf("%s %w", w.texts[i].name, ErrUnprobed)
 				return
 			}

@@ -137,6 +137,9 @@ func Maps(pid int) (maps []Map, err error) {
 	return maps, err
 }
 
+// Unprobed reports whether a mapping is text that the kernel plants no uprobes in (valid_vma in kernel/events/uprobes.c).
+func (m *Map) Unprobed() bool { return m.Perm&Exec != 0 && m.Perm&(Shared|Write) != 0 }
+
 // ReadMaps calls f with the text of /proc/PID/maps, which is valid until f returns. A caller that keeps a hash of the last text can
 // see that nothing has changed without parsing. An unchanged map allocates nothing.
 func ReadMaps(pid int, f func(text []byte) error) error {

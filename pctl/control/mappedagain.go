@@ -48,7 +48,7 @@ func (w *mappings) forget() {
 	*w = mappings{}
 }
 
-// since returns what was mapped as text after a turn, and what is mapped now where the kernel plants no uprobes.
+// since returns what was mapped as text after a turn, and, if that is not all known, what is mapped now.
 func (w *mappings) since(x *traps, turn uint64) (list []procfs.Map, lost bool) {
 	if w.watch != nil {
 		var seen []perfevent.Mapped
@@ -61,21 +61,11 @@ func (w *mappings) since(x *traps, turn uint64) (list []procfs.Map, lost bool) {
 			list = append(list, m)
 		}
 	}
-	if x.c.image.executing() {
+	if w.watch != nil && !lost || x.c.image.executing() { // the process may be standing
 		return list, lost
 	}
 	now, _ := procfs.Maps(x.g.PID) // without them it has ended
-	for _, m := range now {
-		if unprobed(m) {
-			list = append(list, m)
-		}
-	}
-	return list, lost
-}
-
-// unprobed reports whether the kernel plants no uprobes in a text (valid_vma in kernel/events/uprobes.c).
-func unprobed(m procfs.Map) bool {
-	return m.Perm&procfs.Exec != 0 && m.Perm&(procfs.Shared|procfs.Write) != 0
+	return append(list, now...), lost
 }
 
 // uncounted is what a breakpoint misses where its text is mapped again.
@@ -107,7 +97,7 @@ func (u *uncounted) tell(x *traps, only uint64, e notify.Event) {
 	list, lost := x.mappings.since(x, u.turn)
 	for _, m := range list {
 		for _, p := range u.probes {
-			if addr, ok := p.in(m); ok && unprobed(m) && (only == 0 || addr == only) && !slices.Contains(u.known, addr) {
+			if addr, ok := p.in(m); ok && m.Unprobed() && (only == 0 || addr == only) && !slices.Contains(u.known, addr) {
 				missed, u.known, e.Err = append(missed, addr), append(u.known, addr), ErrMappedUnprobed
 			}
 		}
