@@ -37,6 +37,7 @@ type (
 func (p *path) read([]byte) ([]byte, error)                { return nil, errors.ErrUnsupported }
 func (p *path) readlink() (string, error)                  { return "", errors.ErrUnsupported }
 func (p *path) gone() error                                { return errors.ErrUnsupported }
+func IsWorker(pid, tid int) bool                           { return false }
 func readMemory(pid int, b []byte, addr uint64) int        { return 0 }
 func CheckOwn() error                                      { return errors.ErrUnsupported }
 func SharesMemory(pid1, pid2 int) (bool, error)            { return false, errors.ErrUnsupported }

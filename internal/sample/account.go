@@ -98,7 +98,8 @@ func (a *account) complete(now time.Duration, ticks int64) {
 	a.divide()
 	a.p.ticking.pay()
 	if s.stops() && bits.OnesCount64(uint64(a.p.activity.number)) == 1 {
-		a.p.roster.rename() // another thread may name a thread that sleeps
+		a.p.roster.rename()     // another thread may name a thread that sleeps
+		a.p.roster.stale = true // workers of the kernel come without a word
 	}
 	if s.opt.Each != nil {
 		a.tell()

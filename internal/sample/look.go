@@ -294,7 +294,11 @@ func (o *outside) notSeen(t *thread) {
 			return
 		}
 	}
-	o.levels = append(o.levels[:0], o.p.sampler.notStopped)
+	where := o.p.sampler.notStopped
+	if t.works {
+		where = o.p.sampler.worker
+	}
+	o.levels = append(o.levels[:0], where)
 	t.blocked.know = moving
 	o.p.took(t, unwind.Unreadable)
 }

@@ -13,6 +13,7 @@ type roster struct {
 	unread   unread
 	unlooked []*thread // threads that no round has looked at, and some that a round has
 	tids     []int
+	works    map[int]bool // workers of the kernel among them, which are not controlled
 }
 
 // enroll updates the list of threads to that of the controller.
@@ -32,6 +33,7 @@ func (r *roster) enrollAll() {
 	r.made++
 	r.unread = unread{}
 	r.tids = append(r.tids[:0], r.p.Control.Threads()...)
+	r.addWorkers()
 	slices.Sort(r.tids)
 	old := r.threads
 	if fresh := len(r.tids) - len(old); r.p.crowd.reads() {
@@ -78,7 +80,7 @@ func (r *roster) meet(tid int) *thread {
 		}
 		name = stat.Comm
 	}
-	t := &thread{tid: tid, files: files, born: born, id: r.p.threadID(tid, name)}
+	t := &thread{tid: tid, files: files, born: born, id: r.p.threadID(tid, name), works: r.works[tid]}
 	r.p.sampler.profile.Rename(t.id, name) // the tid may have been that of another thread
 	r.byTID[tid] = t
 	r.unlooked = append(r.unlooked, t)

@@ -44,6 +44,7 @@ type thread struct {
 	born   uint64 // with tid its identity, if it was read with all others; otherwise its files are its identity
 	id     profile.ThreadID
 	looked bool   // a round has looked at it
+	works  bool   // it is a worker of the kernel that is not controlled
 	seen   uint64 // number of samples for which the thread was read
 	place  *list.Element
 	moved  int64 // the round in which it got its stack

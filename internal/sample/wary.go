@@ -37,9 +37,9 @@ func (w *wariness) stopped(now time.Duration) {
 
 // waryOf reports whether a running thread must not be stopped. A 32-bit
 // program is never stopped: it is not known here which of its calls a stop
-// harms.
+// harms. Nor is a worker of the kernel.
 func (l *looking) waryOf(t *thread) bool {
-	return l.p.image.Is32Bit() || l.p.sampler.clock.Now() < t.wary.until
+	return t.works || l.p.image.Is32Bit() || l.p.sampler.clock.Now() < t.wary.until
 }
 
 // spoils reports whether a stop harms a call: the call returns EINTR, its timeout begins again, or it returns

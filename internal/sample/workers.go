@@ -1,6 +1,8 @@
 package sample
 
 import (
+	"slices"
+
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
@@ -28,6 +30,28 @@ func (w workers) has(pid, tid int) bool {
 	}
 	w[tid] = true
 	return true
+}
+
+// addWorkers adds to the threads that are controlled the workers in the process, which are not. What is only watched has all of its
+// threads.
+func (r *roster) addWorkers() {
+	if _, all := r.p.Control.(watched); all {
+		return
+	}
+	slices.Sort(r.tids)
+	controlled := r.tids
+	clear(r.works)
+	tids, _ := procfs.Tasks(r.p.PID, nil) // without them it has ended
+	for _, tid := range tids {
+		if _, is := slices.BinarySearch(controlled, tid); is || !procfs.IsWorker(r.p.PID, tid) {
+			continue
+		}
+		if r.works == nil {
+			r.works = make(map[int]bool)
+		}
+		r.works[tid] = true
+		r.tids = append(r.tids, tid)
+	}
 }
 
 // kernelLevels appends the levels of a thread that runs no user code.

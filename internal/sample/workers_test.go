@@ -64,6 +64,20 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
+// TestWorkersByStops is TestWorkers for a sampling that stops threads: not these.
+func TestWorkersByStops(t *testing.T) {
+	t.Parallel()
+	g := startUring(t)
+	c := attach(t, g.PID, nil)
+	workers, all := workersRan(t, g.PID)
+	s := sampleBy(t, TimersOff, int64(ptest.Rounds(200, 500, 2000)), time.Second/199, nil, c)
+	workersNow, allNow := workersRan(t, g.PID)
+	checkWorkers(t, s, workersNow-workers, allNow-all)
+	if got := share(t, s, profile.Wall, kernelWorker); got < 0.2 {
+		t.Errorf("workers have %.1f %% of the wall time of two threads or more\n%s", 100*got, folded(t, s, profile.Wall))
+	}
+}
+
 // TestFollowWorkers is TestWorkers for a process of a tree.
 func TestFollowWorkers(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync"
 	"syscall"
 
 	"ptools/internal/mem"
@@ -79,7 +78,6 @@ func (s *Seizer) SeizeAll(ctx context.Context) error {
 
 // seizePass seizes those of tids that are new. Workers of the kernel in the process are left alone: a stop ends their requests.
 func (s *Seizer) seizePass(tids []int, r *reaper) (found bool, err error) {
-	workers := sync.OnceValue(func() bool { return procfs.HasRings(s.g.PID) }) // most passes find no new thread
 	for _, tid := range tids {
 		if t := s.g.Threads[tid]; t != nil {
 			if tid != s.g.PID || s.leaderIsOurs() {
@@ -87,7 +85,7 @@ func (s *Seizer) seizePass(tids []int, r *reaper) (found bool, err error) {
 			}
 			s.g.Drop(t) // a thread that we had not seized yet has taken the number by execve(2)
 		}
-		if workers() && procfs.IsWorker(s.g.PID, tid) {
+		if procfs.IsWorker(s.g.PID, tid) {
 			continue
 		}
 		err := s.seize(s.g.PID, tid, r)
