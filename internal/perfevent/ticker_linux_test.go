@@ -222,11 +222,17 @@ func TestTickInSystemCall(t *testing.T) {
 	c := openTicker(t, TickerOptions{Period: time.Millisecond, Stack: 8 << 10, Kernel: true})
 	g := ptest.Start(t, "dd", "if=/dev/zero", "of=/dev/null", "bs=1M")
 	want(t, c, g.PID)
-	inCall, chains := 0, 0
-	for _, k := range collect(t, c, g.PID, Tick, 200) {
+	inSystemCall := func(k *Record) bool {
 		code := make([]byte, 2)
-		if n, err := readMemory(g.PID, code, k.Regs[recordIP]-2); err == nil && n == 2 && k.InKernel &&
-			binary.LittleEndian.Uint16(code) == 0x050f {
+		n, err := readMemory(g.PID, code, k.Regs[recordIP]-2)
+		return err == nil && n == 2 && k.InKernel && binary.LittleEndian.Uint16(code) == 0x050f
+	}
+	for !inSystemCall(&collect(t, c, g.PID, Tick, 1)[0]) { // it may still be loading
+	}
+	inCall, chains := 0, 0
+	ticks := collect(t, c, g.PID, Tick, 200)
+	for i := range ticks {
+		if k := &ticks[i]; inSystemCall(k) {
 			inCall++
 			if len(k.KernelChain) > 2 && k.KernelChain[0] > 1<<63 {
 				chains++

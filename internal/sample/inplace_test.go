@@ -2,6 +2,7 @@ package sample
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -23,10 +24,12 @@ func inPlace(t *testing.T, unit time.Duration) *ptest.Target {
 	return g
 }
 
-func checkInPlace(t *testing.T, first, second float64) {
+// checkInPlace compares the shares that n samples have found.
+func checkInPlace(t *testing.T, first, second float64, n int64) {
 	t.Helper()
-	if of := first / (first + second); of < inPlaceFirst-inPlaceSlack || of > inPlaceFirst+inPlaceSlack {
-		t.Errorf("%.1f %% in first, %.1f %% in second", 100*first, 100*second)
+	slack := max(inPlaceSlack, 5*math.Sqrt(inPlaceFirst*(1-inPlaceFirst)/float64(n)))
+	if of := first / (first + second); !(math.Abs(of-inPlaceFirst) <= slack) {
+		t.Errorf("%.1f %% in first, %.1f %% in second, by %d samples", 100*first, 100*second, n)
 	}
 }
 
@@ -36,7 +39,7 @@ func TestCodeInPlaceOfOther(t *testing.T) {
 	bothWays(t, func(t *testing.T, use UseTimers) {
 		g := inPlace(t, time.Millisecond)
 		s := sampleBy(t, use, int64(ptest.Rounds(500, 1500, 3000)), time.Second/499, nil, attach(t, g.PID, nil))
-		checkInPlace(t, share(t, s, profile.CPU, "first"), share(t, s, profile.CPU, "second"))
+		checkInPlace(t, share(t, s, profile.CPU, "first"), share(t, s, profile.CPU, "second"), s.Cost().Ticks)
 	})
 }
 
@@ -64,7 +67,7 @@ func TestWindowOfCodeInPlaceOfOther(t *testing.T) {
 	for _, f := range p.Functions(&profile.Options{}) {
 		cpu[f.Name] = float64(f.Total.CPU) / float64(p.CPU)
 	}
-	checkInPlace(t, cpu["first"], cpu["second"])
+	checkInPlace(t, cpu["first"], cpu["second"], 499) // of one second
 }
 
 // TestFollowedCodeInPlaceOfOther is TestCodeInPlaceOfOther for a process that is followed, looked at in rounds, and ends.
@@ -80,5 +83,5 @@ func TestFollowedCodeInPlaceOfOther(t *testing.T) {
 		}()
 	}
 	s := followed(t, perfevent.FollowAuto, g, begun)
-	checkInPlace(t, share(t, s, profile.CPU, "first"), share(t, s, profile.CPU, "second"))
+	checkInPlace(t, share(t, s, profile.CPU, "first"), share(t, s, profile.CPU, "second"), s.Cost().Ticks)
 }
