@@ -37,6 +37,8 @@ Counts and times calls of functions of a running program, and lets it live.
                             stack
       --sum EXPR            sum a number over the calls: arguments, members of them and
                             numbers with + - *, or return; the largest sum comes first
+      --hist                below each line how many of its calls took how long: four classes
+                            for each power of two
       --tree                the calls of the functions as they were nested: below each those
                             that it made, with the time without them; --tree=DEPTH prints
                             DEPTH levels
@@ -155,8 +157,8 @@ type showing struct {
 
 // view is what is printed at all.
 type view struct {
-	top, list bool
-	tree      depth
+	top, list, hist bool
+	tree            depth
 }
 
 // seconds is the value of a duration flag. A bare number means seconds.
@@ -207,6 +209,7 @@ func (r *rawFlags) set() *pflag.FlagSet {
 	fs.Var(&r.stack, "stack-size", "")
 	fs.BoolVar(&r.top, "top", false, "")
 	fs.BoolVar(&r.list, "list", false, "")
+	fs.BoolVar(&r.hist, "hist", false, "")
 	fs.BoolVar(&r.json, "json", false, "")
 	fs.BoolVar(&r.force, "force", false, "")
 	fs.BoolVar(&r.follow, "follow", false, "")
@@ -290,6 +293,10 @@ func (r *rawFlags) check(fs *pflag.FlagSet) error {
 		return usage.Errorf("-n wants a positive number of functions")
 	case fs.Changed("stack-size") && !r.detail.where && !r.config.by.Stack():
 		return usage.Errorf("--stack-size is about copies of stacks: give --where, --by stack, --tree or -o")
+	case r.hist && (r.list || r.top || r.tree.on()):
+		return usage.Errorf("--hist is part of the table at the end: --list, --top and --tree do not go with it")
+	case r.hist && r.json:
+		return usage.Errorf("--json has the histograms already: give it without --hist")
 	case r.list && (r.config.save.output != "" || r.top || r.detail.any() || r.config.by != nil || r.config.sum != nil ||
 		r.follow || fs.Changed("time") || fs.Changed("number") || fs.Changed("slower")):
 		return usage.Errorf("--list counts nothing: --follow, --top, --slower, --args, --where, --by, --sum, -o, -t and -n mean nothing")

@@ -229,7 +229,7 @@ func endedByJump(rows []row) string {
 	if tails == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s by a jump to another function (a tail call), and their times there: %s", counted(tails, "call ended", "calls ended"), calls.FirstOf(names))
+	return fmt.Sprintf("%s by a jump to another function (a tail call); their times end there: %s", counted(tails, "call ended", "calls ended"), calls.FirstOf(names))
 }
 
 // stepped says how many functions' times include a single step, which is much for a short function.

@@ -226,6 +226,9 @@ func (s *session) printRows(rows []row, length time.Duration, width int, head st
 			name = fit.Cut(name, max(width-len(line)-2, 8))
 		}
 		fmt.Fprintln(w, line+"  "+name)
+		if s.hist {
+			writeHistogram(w, r)
+		}
 		s.writeStack(w, r)
 	}
 	if head != "" {
