@@ -15,6 +15,8 @@ type Call struct {
 	// Goroutine is the number of the goroutine that has made it; 0: it is no call of a Go function, or the number is not known.
 	Goroutine uint64
 	Duration  time.Duration // waiting included
+	// CPU is how much of Duration the thread was on processors; less than 0: not known, as of a call of Go, which may move between threads.
+	CPU time.Duration
 	// Begun: its end is not seen (CalledFunction.NoEnds). It has just begun, and has no duration and no results.
 	Begun bool
 	// Tail: it ended by a jump to another function, which returns in its place. Its results are not known.
@@ -38,7 +40,7 @@ type Value struct {
 // event makes the event of a call.
 func (c *Calls) event(k *calls.Call) Event {
 	call := &Call{
-		CalledFunction: c.of[k.Target], Goroutine: k.Goroutine, Duration: k.Length, Begun: k.Begun, Tail: k.Tail, Args: valuesOf(k.Arguments), Results: valuesOf(k.Results), Cut: k.Cut,
+		CalledFunction: c.of[k.Target], Goroutine: k.Goroutine, Duration: k.Length, CPU: k.CPU, Begun: k.Begun, Tail: k.Tail, Args: valuesOf(k.Arguments), Results: valuesOf(k.Results), Cut: k.Cut,
 	}
 	if c.spec.Stack {
 		call.Stack = framesOf(k.Stack)

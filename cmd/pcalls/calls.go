@@ -19,6 +19,7 @@ type jsonCall struct {
 	TID    int         `json:"tid"`
 	Number uint64      `json:"goroutine,omitempty"`
 	Length *int64      `json:"duration_ns,omitempty"` // absent: the end is not seen
+	CPU    *int64      `json:"cpu_ns,omitempty"`      // absent: not known
 	End    time.Time   `json:"end"`
 	Tail   bool        `json:"tail_call,omitempty"`
 	Args   *string     `json:"args,omitempty"`
@@ -68,9 +69,12 @@ func (s *session) printCalls() error {
 
 // callText is a call as text: a line, and its stack.
 func (s *session) callText(c *calls.Call) string {
-	length := duration(c.Length)
+	length := fmt.Sprintf("%8s", duration(c.Length))
 	if c.Begun {
-		length = "-"
+		length = fmt.Sprintf("%8s", "-")
+	}
+	if c.CPU >= 0 {
+		length += fmt.Sprintf("  cpu %8s", duration(c.CPU))
 	}
 	text := clean.Text(c.Name)
 	if s.detail.args {
@@ -86,7 +90,7 @@ func (s *session) callText(c *calls.Call) string {
 	if c.Goroutine != 0 {
 		thread += fmt.Sprintf(" goroutine %-6d", c.Goroutine)
 	}
-	text = fmt.Sprintf("%s  %s %8s  %s\n", c.End.Format("15:04:05.000000"), thread, length, text)
+	text = fmt.Sprintf("%s  %s %s  %s\n", c.End.Format("15:04:05.000000"), thread, length, text)
 	for i := range c.Stack {
 		text += frameText(i, &c.Stack[i])
 	}
@@ -127,6 +131,9 @@ func (s *session) jsonCall(c *calls.Call) jsonCall {
 	}
 	if n := int64(c.Length); !c.Begun {
 		j.Length = &n
+	}
+	if n := int64(c.CPU); n >= 0 {
+		j.CPU = &n
 	}
 	if s.detail.args {
 		j.Args = &c.Args

@@ -23,11 +23,13 @@ type Call struct {
 	// Goroutine is its number; 0: not known, or none.
 	Goroutine uint64
 	Length    time.Duration
-	End       time.Time
-	Begun     bool   // its end is not seen: it has only begun, at End
-	Tail      bool   // it ended by a jump to another function, which returns in its place
-	Args      string // "n=1, s=\"text\"": empty unless values were asked for
-	Result    string // "?" if it is not known
+	// CPU is how much of Length its thread was on processors; less than 0: not known, as of a call of Go, which may move between threads.
+	CPU    time.Duration
+	End    time.Time
+	Begun  bool   // its end is not seen: it has only begun, at End
+	Tail   bool   // it ended by a jump to another function, which returns in its place
+	Args   string // "n=1, s=\"text\"": empty unless values were asked for
+	Result string // "?" if it is not known
 	// Arguments and Results are the same one by one.
 	Arguments, Results []Value
 	Stack              []Frame
@@ -45,7 +47,7 @@ func (w *Watch) ReportsUpTo(most int, tell func(*Call)) {
 		if r.Function >= len(w.numbered) {
 			return
 		}
-		c := &Call{Target: w.numbered[r.Function], TID: r.TID, PID: cmp.Or(r.PID, w.PID), Length: r.Length, End: now.Add(r.End - here)}
+		c := &Call{Target: w.numbered[r.Function], TID: r.TID, PID: cmp.Or(r.PID, w.PID), Length: r.Length, CPU: r.CPU, End: now.Add(r.End - here)}
 		if v := r.Values; v != nil {
 			switch {
 			case w.spec.By.isPath():

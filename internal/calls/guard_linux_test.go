@@ -2,6 +2,7 @@ package calls
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,8 +57,8 @@ func TestPlantedAnew(t *testing.T) {
 	w := start(t, ptest.BuildC(t, "testdata/endings.cc", "-O2"), "plain", "thrower", "catcher", "jumper", "deep", "tail", "yielder")
 	old := w.work(16)
 	w.Begin()
-	turns := uint64(0)
-	stop, done := make(chan struct{}), make(chan error)
+	var made atomic.Uint64
+	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() { // ends when stop is closed; done says so
 		for {
 			select {
@@ -66,7 +67,7 @@ func TestPlantedAnew(t *testing.T) {
 				return
 			default:
 			}
-			turns++
+			made.Add(1)
 			if err := w.guard.replant(w.Watch); err != nil {
 				done <- err
 				return
@@ -74,10 +75,14 @@ func TestPlantedAnew(t *testing.T) {
 		}
 	}()
 	now := w.work(ptest.Rounds(64, 128, 20_000))
+	for made.Load() < 2 && len(done) == 0 { // on a busy machine
+		now = w.work(8)
+	}
 	close(stop)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
+	turns := made.Load()
 	w.End()
 	missed := uint64(0)
 	for i := range w.Targets {
@@ -93,7 +98,7 @@ func TestPlantedAnew(t *testing.T) {
 		missed += called - s.Calls
 	}
 	t.Logf("%d calls missed; probes were made anew %d times", missed, turns)
-	if missed > turns || turns < 2 {
+	if missed > turns {
 		t.Errorf("%d missed, %d times anew", missed, turns)
 	}
 	if err := w.Close(); err != nil {

@@ -183,6 +183,8 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 	}
 	if spec.By.Stack() {
 		spec.Each, spec.Stack = true, true
+	} else {
+		spec.Times = perfevent.WithCPU
 	}
 	of := spec.scope(s.Targets)
 	kernel, err := perfevent.OpenCalls(s.PID, n, s.places(), spec.CallReports, apart, of)

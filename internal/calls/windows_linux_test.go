@@ -56,6 +56,38 @@ func TestWindows(t *testing.T) {
 	lift()
 }
 
+// TestWindowsOfAlways: no call that is open when a window ends gets the end of one that is seen while the next window is opened.
+func TestWindowsOfAlways(t *testing.T) {
+	uprobe.NeedLinks(t)
+	target := ptest.Start(t, ptest.BuildC(t, "testdata/always.c", "-pthread"))
+	target.Ready()
+	w := watchSpec(t, target.PID, "a.out", Spec{}, "always")
+	w.guard.set(w, []load{{}}, map[int]Level{0: Windowed}, 0)
+	if err := w.guard.replant(w); err != nil {
+		t.Fatal(err)
+	}
+	w.kernel.Switch(true)
+	path, ends, entries := w.placesOf(&w.Targets[0])
+	for range ptest.Rounds(20, 40, 400) {
+		lift, ok := w.kernel.Window(path, 0, ends, entries)
+		if !ok {
+			t.Fatal("no window")
+		}
+		time.Sleep(2 * time.Millisecond)
+		lift()
+		time.Sleep(20 * time.Millisecond)
+	}
+	var s Stats
+	w.kernel.Read(0, &s)
+	fmt.Fprintln(target.Stdin)
+	var longest time.Duration
+	fmt.Sscan(target.Line(), &longest)
+	if s.Returned == 0 || s.Max > longest+time.Millisecond {
+		t.Errorf("%d calls, the longest %v, where that takes %v", s.Returned, s.Max, longest)
+	}
+	target.Finish()
+}
+
 // TestRaised: a function that is called less often gets its probes back.
 func TestRaised(t *testing.T) {
 	uprobe.NeedLinks(t)

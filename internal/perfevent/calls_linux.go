@@ -46,7 +46,7 @@ func OpenCalls(pid, functions, places int, which CallReports, groups CallGroups,
 	c := &Calls{
 		sets: newLinkSets(),
 		pid:  pid, programs: map[string]int{}, made: map[programFor]int{}, exec: [2]int{-1, -1}, reports: reports{CallReports: which, fd: -1},
-		maps: callMaps{start: callStart{pid: pid, cookies: -1}, words: -1, open: -1, groups: -1, template: -1, copies: -1, functions: functions,
+		maps: callMaps{start: callStart{pid: pid, cookies: -1}, words: -1, open: -1, groups: -1, template: -1, copies: -1, functions: functions, away: noAway(),
 			most: min(groups.Most, MostGroups), sum: groups.Sum, detailed: which.detailed()},
 	}
 	err := c.start(places)
@@ -75,7 +75,10 @@ func (c *Calls) open() (err error) {
 			return os.NewSyscallError("bpf(BPF_MAP_CREATE)", err)
 		}
 	}
-	if m.grouped() {
+	if c.reports.any() && c.reports.Times == WithCPU {
+		m.away.open()
+	}
+	if m.grouped() || m.away.on() {
 		size = 8 * openWords
 	}
 	if m.detailed {
@@ -317,6 +320,7 @@ func (c *Calls) Close() error {
 		c.family.close()
 	}
 	closeAll(c.exec[1], c.exec[0], c.maps.words, c.maps.open, c.maps.groups, c.maps.template, c.maps.copies, c.reports.fd)
+	c.maps.away.close()
 	c.reports.ring.close()
 	for _, m := range [][]byte{c.mem, c.copies} {
 		if m != nil {

@@ -24,17 +24,23 @@ func (c *Calls) watchExec() error {
 	if c.exec[0], err = loadProgram(code, unix.BPF_PROG_TYPE_RAW_TRACEPOINT, 0, 0); err != nil {
 		return os.NewSyscallError("bpf(BPF_PROG_LOAD)", err)
 	}
-	name, err := unix.BytePtrFromString("sched_process_exec")
+	c.exec[1], err = attachRaw("sched_process_exec", c.exec[0])
+	return err
+}
+
+// attachRaw attaches a program to a tracepoint.
+func attachRaw(tracepoint string, program int) (link int, err error) {
+	name, err := unix.BytePtrFromString(tracepoint)
 	if err != nil {
-		return err
+		return -1, err
 	}
 	attr := &struct {
 		name       uint64
 		program, _ uint32
-	}{pointer(unsafe.Pointer(name)), uint32(c.exec[0]), 0}
-	c.exec[1], err = bpf(unix.BPF_RAW_TRACEPOINT_OPEN, unsafe.Pointer(attr), unsafe.Sizeof(*attr))
+	}{pointer(unsafe.Pointer(name)), uint32(program), 0}
+	link, err = bpf(unix.BPF_RAW_TRACEPOINT_OPEN, unsafe.Pointer(attr), unsafe.Sizeof(*attr))
 	runtime.KeepAlive(name)
-	return os.NewSyscallError("bpf(BPF_RAW_TRACEPOINT_OPEN)", err)
+	return link, os.NewSyscallError("bpf(BPF_RAW_TRACEPOINT_OPEN)", err)
 }
 
 // execProgram makes the program for the tracepoint.

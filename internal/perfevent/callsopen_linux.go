@@ -9,6 +9,13 @@ func (a *assembly) openTime(m callMaps) {
 	a.jump(instruction{op: bpfJumpEq, dst: 0}, "new")
 	a.left(m)
 	a.mark("new")
+	if m.away.on() && !m.grouped() {
+		a.add(instruction{op: bpfMovImm, dst: 1})
+		for _, off := range []int16{callGroup, callAmount, callKnown} { // the kernel wants them written
+			a.add(instruction{op: bpfStoreDW, dst: 10, src: 1, off: off})
+		}
+	}
+	timing{a, m}.begin()
 	a.add(
 		instruction{op: bpfCall, imm: helperTime},
 		instruction{op: bpfStoreDW, dst: 10, src: 0, off: callFrom},
@@ -49,12 +56,22 @@ func (a *assembly) openValues(m callMaps, r *reports) {
 		}
 	}
 	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callAtOnce}, "at once")
+	timing{a, m}.begin()
+	if m.away.on() {
+		a.add(
+			instruction{op: bpfLoadDW, dst: 1, src: 10, off: callAway},
+			instruction{op: bpfStoreDW, dst: 9, src: 1, off: valuesAway},
+			instruction{op: bpfLoadDW, dst: 1, src: 10, off: callThread},
+			instruction{op: bpfStoreDW, dst: 9, src: 1, off: valuesBegunBy})
+	}
 	a.add(
 		instruction{op: bpfCall, imm: helperTime},
 		instruction{op: bpfStoreDW, dst: 9, src: 0})
 	a.jump(instruction{op: bpfJump}, "out")
 	a.mark("at once")
 	a.add(
+		instruction{op: bpfMovImm, dst: 1, imm: notKnown},
+		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callCPU},
 		instruction{op: bpfMovImm, dst: 1},
 		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callLength})
 	a.reportValues(m, r, true)

@@ -9,13 +9,16 @@ import "golang.org/x/sys/unix"
 const (
 	callKey    = varPID - callIDSize // of callIDSize
 	callHigh   = callKey - 8         // the end of the goroutine's stack
-	callFrom   = callHigh - 32       // when the call has begun: the first of openWords, the value of a call that has not ended
+	callFrom   = callHigh - 48       // when the call has begun: the first of openWords, the value of a call that has not ended
 	callGroup  = callFrom + 8        // whose statistics it counts in: the function's, or a key's behind those of all functions
 	callAmount = callFrom + 16       // the number that is summed
 	callKnown  = callFrom + 24       // 1: there is one
+	callAway   = callFrom + 32       // how long its thread was off processors before: see away
+	callThread = callFrom + 40       // that thread
 	callLength = callFrom - 8        // how long it took
 	callCopies = callLength - 8      // address of the function's Copies
-	callSlow   = callCopies - 32     // of slowRecord
+	callCPU    = callCopies - 8      // its processor time
+	callSlow   = callCPU - 40        // of slowRecord
 	callLeft   = callSlow - 8        // the left operand of a comparison
 	callLoaded = callLeft - 8        // what was loaded for one
 	callText   = callLoaded - 72     // text for one
@@ -25,8 +28,9 @@ const (
 	callKin    = callSince - 8         // its number: with callSince, as long as that is when it was made, its key
 )
 
-// openWords is the number of words that are kept of a call that has not ended, where calls are told apart or a number is summed.
-const openWords = 4
+// openWords is the number of words that are kept of a call that has not ended, where calls are told apart, a number is summed, or processor
+// times are known.
+const openWords = 6
 
 // callIDSize is the size of the key of a call that has not ended: three words, which are the number of the function and above it, in a
 // family, that of the process; the address of
@@ -79,9 +83,10 @@ type callMaps struct {
 	sum       bool
 	detailed  bool
 	family    *family // nil: there is none
+	away      away
 }
 
-// grouped reports whether a call that has not ended has openWords.
+// grouped reports whether calls count in statistics of keys, or have a number that is summed.
 func (m *callMaps) grouped() bool { return m.groups >= 0 || m.sum }
 
 // identify makes the key of the call, and finds the statistics of the function.
@@ -198,7 +203,7 @@ func entryProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 // returnProgram ends the call that the thread returns from, if its beginning was seen.
 func returnProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	var a assembly
-	g := grouping{&a, m, r.ours, p}
+	g, times := grouping{&a, m, r.ours, p}, timing{&a, m}
 	a.begin(m)
 	a.add(
 		instruction{op: bpfCall, imm: helperTime},
@@ -212,6 +217,9 @@ func returnProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 	a.add(
 		instruction{op: bpfSubReg, dst: 9, src: 1},
 		instruction{op: bpfStoreDW, dst: 10, src: 9, off: callLength})
+	if !m.detailed {
+		times.resume(0, callAway-callFrom, callThread-callFrom)
+	}
 	if m.grouped() {
 		g.resume()
 	}
@@ -236,11 +244,14 @@ func returnProgram(m callMaps, r *reports, p *CallPlace) []instruction {
 		a.onOpen(helperMapLookup, m)
 		a.jump(instruction{op: bpfJumpEq, dst: 0}, "out")
 		a.add(instruction{op: bpfMovReg, dst: 9, src: 0})
+		times.resume(9, valuesAway, valuesBegunBy)
+		times.processorTime()
 		a.reportValues(m, r, false)
 		a.mark("forget")
 		a.onOpen(helperMapDelete, m)
 	case r.any():
 		a.ifFast(r, "out")
+		times.processorTime()
 		a.reportTime(r)
 	}
 	a.jump(instruction{op: bpfJump}, "out")
@@ -290,54 +301,4 @@ func (a *assembly) condition() {
 		instruction{op: bpfAndImm, dst: 1, imm: 1})
 	a.jump(instruction{op: bpfJumpEqReg, dst: 4, src: 1}, "out")
 	a.mark("taken")
-}
-
-// maximumRounds is how often the maximum is tried to be set. Each failure means that another thread has raised it at the same time.
-const maximumRounds = 8
-
-// maximum raises the function's maximum to the duration in register 9.
-func (a *assembly) maximum() {
-	for range maximumRounds {
-		a.add(instruction{op: bpfLoadDW, dst: 0, src: 8, off: 8 * wordMax})
-		a.jump(instruction{op: bpfJumpGEReg, dst: 0, src: 9}, "highest")
-		a.add(instruction{op: bpfAtomic, dst: 8, src: 9, off: 8 * wordMax, imm: bpfExchange})
-	}
-	a.mark("highest")
-}
-
-// bucket counts the duration in register 9 in its class (BucketStart).
-func (a *assembly) bucket() {
-	a.add(
-		instruction{op: bpfMovReg, dst: 1, src: 9},
-		instruction{op: bpfMovReg, dst: 2, src: 9})
-	a.jump(instruction{op: bpfJumpGT, dst: 9, imm: 3}, "large")
-	a.jump(instruction{op: bpfJump}, "class")
-	a.mark("large")
-	a.add(instruction{op: bpfMovImm, dst: 2})
-	for _, n := range []int32{32, 16, 8, 4, 2, 1} { // register 2 becomes the number of the highest bit
-		a.add(
-			instruction{op: bpfMovReg, dst: 3, src: 1},
-			instruction{op: bpfRightImm, dst: 3, imm: n},
-			instruction{op: bpfJumpEq, dst: 3, off: 2},
-			instruction{op: bpfAddImm, dst: 2, imm: n},
-			instruction{op: bpfMovReg, dst: 1, src: 3})
-	}
-	a.add(
-		instruction{op: bpfAddImm, dst: 2, imm: -2},
-		instruction{op: bpfAndImm, dst: 2, imm: 63},
-		instruction{op: bpfMovReg, dst: 1, src: 9},
-		instruction{op: bpfRightReg, dst: 1, src: 2},
-		instruction{op: bpfAndImm, dst: 1, imm: 3},
-		instruction{op: bpfAddImm, dst: 2, imm: 1},
-		instruction{op: bpfLeftImm, dst: 2, imm: 2},
-		instruction{op: bpfAddReg, dst: 2, src: 1})
-	a.mark("class")
-	a.add(
-		instruction{op: bpfJumpLE, dst: 2, off: 1, imm: CallBuckets - 1},
-		instruction{op: bpfMovImm, dst: 2, imm: CallBuckets - 1},
-		instruction{op: bpfLeftImm, dst: 2, imm: 3},
-		instruction{op: bpfMovReg, dst: 3, src: 8},
-		instruction{op: bpfAddReg, dst: 3, src: 2},
-		instruction{op: bpfMovImm, dst: 1, imm: 1},
-		instruction{op: bpfAtomic, dst: 3, src: 1, off: 8 * wordBuckets})
 }

@@ -15,6 +15,9 @@ const (
 	valuesThread   = int16(unsafe.Offsetof(CallValues{}.thread))
 	valuesLength   = int16(unsafe.Offsetof(CallValues{}.length))
 	valuesEnd      = int16(unsafe.Offsetof(CallValues{}.end))
+	valuesAway     = int16(unsafe.Offsetof(CallValues{}.away))
+	valuesBegunBy  = int16(unsafe.Offsetof(CallValues{}.begunBy))
+	valuesCPU      = int16(unsafe.Offsetof(CallValues{}.cpu))
 	valuesFlags    = int16(unsafe.Offsetof(CallValues{}.flags))
 	valuesNumber   = int32(unsafe.Offsetof(CallValues{}.goroutine))
 	valuesStatus   = int16(unsafe.Offsetof(CallValues{}.Status))
@@ -197,6 +200,8 @@ func (a *assembly) reportValues(m callMaps, r *reports, begun bool) {
 		instruction{op: bpfStoreDW, dst: 9, src: 1, off: valuesFunction},
 		instruction{op: bpfLoadDW, dst: 1, src: 10, off: callLength},
 		instruction{op: bpfStoreDW, dst: 9, src: 1, off: valuesLength},
+		instruction{op: bpfLoadDW, dst: 1, src: 10, off: callCPU},
+		instruction{op: bpfStoreDW, dst: 9, src: 1, off: valuesCPU},
 		instruction{op: bpfMovImm, dst: 1})
 	a.jump(instruction{op: bpfJumpSet, dst: 7, imm: 1 << callReturns}, "no tail")
 	a.add(
@@ -290,13 +295,13 @@ func (r *reports) report(b []byte) (c CallReport, ok bool) {
 			return c, false
 		}
 		s := (*slowRecord)(unsafe.Pointer(&b[0]))
-		return CallReport{Function: int(s.function), TID: int(uint32(s.thread)), PID: int(s.thread >> 32), Length: durationOf(s.length), End: durationOf(s.end)}, true
+		return CallReport{Function: int(s.function), TID: int(uint32(s.thread)), PID: int(s.thread >> 32), Length: durationOf(s.length), CPU: durationOf(s.cpu), End: durationOf(s.end)}, true
 	}
 	if len(b) < int(valuesSize) {
 		return c, false
 	}
 	v := (*CallValues)(unsafe.Pointer(&b[0]))
-	c = CallReport{Function: int(v.function), TID: int(uint32(v.thread)), PID: int(v.thread >> 32), Length: durationOf(v.length), End: durationOf(v.end), Values: v}
+	c = CallReport{Function: int(v.function), TID: int(uint32(v.thread)), PID: int(v.thread >> 32), Length: durationOf(v.length), CPU: durationOf(v.cpu), End: durationOf(v.end), Values: v}
 	if r.Stack && len(b) >= int(r.stackRecord()) {
 		pieces := min(*(*uint64)(unsafe.Pointer(&b[valuesSize])), uint64(r.pieces()))
 		c.Stack = b[stackAt:][:pieces*stackPiece]

@@ -120,6 +120,7 @@ func (c *Calls) Window(path string, function int, ends, entries []CallPlace) (en
 	if c.sets.closers[windowed].Wait() != nil {
 		return nil, false
 	}
+	c.Follow(function) // before its ends are seen: a call of the window before may still be open
 	links, generation := c.links, c.sets.generation
 	c.links, c.sets.generation = nil, windowed
 	refused := len(c.Attach(path, true, entries)) + len(c.Attach(path, false, ends))
@@ -133,7 +134,6 @@ func (c *Calls) Window(path string, function int, ends, entries []CallPlace) (en
 		lift()
 		return nil, false
 	}
-	c.Follow(function)
 	atomic.StoreUint64(c.word(wordWindow), windowed)
 	return lift, true
 }

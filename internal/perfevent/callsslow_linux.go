@@ -10,7 +10,7 @@ import (
 
 // slowRecord is what the program writes of a call of which only the time is reported.
 type slowRecord struct {
-	function, thread, length, end uint64 // thread: see reports.thread
+	function, thread, length, end, cpu uint64 // thread: see reports.thread
 }
 
 // reports is which calls are reported one by one, and the ring that they are written to.
@@ -67,6 +67,8 @@ func (a *assembly) reportTime(r *reports) {
 		instruction{op: bpfLoadW, dst: 1, src: 10, off: callKey},
 		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callSlow},
 		instruction{op: bpfStoreDW, dst: 10, src: 9, off: callSlow + 16},
+		instruction{op: bpfLoadDW, dst: 1, src: 10, off: callCPU},
+		instruction{op: bpfStoreDW, dst: 10, src: 1, off: callSlow + 32},
 		instruction{op: bpfCall, imm: helperTime},
 		instruction{op: bpfStoreDW, dst: 10, src: 0, off: callSlow + 24})
 	r.thread(a)

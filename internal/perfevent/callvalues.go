@@ -11,7 +11,16 @@ type CallReports struct {
 	// StackSize is how much of the stack is copied, in bytes; 0: UsualStack. It is at most MostStack.
 	StackSize int
 	Caller    Caller // whose number is reported
+	Times     Times
 }
+
+// Times is which times of a call are reported.
+type Times uint8
+
+const (
+	LengthOnly Times = iota
+	WithCPU          // also the processor time, of calls other than Go's, where the kernel's types (BTF) are known
+)
 
 // Sizes of copies of stacks.
 const (
@@ -42,6 +51,7 @@ type CallReport struct {
 	TID      int
 	PID      int // in a family; else 0
 	Length   time.Duration
+	CPU      time.Duration // of Length, on processors; less than 0: not known
 	End      time.Duration // when it ended, on the clock of [Now]
 	Values   *CallValues   // nil if they were not asked for
 	Stack    []byte        // from the stack pointer in Values on
@@ -80,9 +90,10 @@ const StatusStack = 15
 // CallValues are the values of a call, as the program writes them. A status is 0 if memory could not be read, and that of a text that
 // ends with a zero byte is its length with that.
 type CallValues struct {
-	start, group, amount, known   uint64 // the words of a call that has not ended
+	start, group, amount, known   uint64 // with away and begunBy the words of a call that has not ended
+	away, begunBy                 uint64
 	function, thread, length, end uint64
-	flags                         uint64
+	flags, cpu                    uint64
 	goroutine                     [2]uint64 // its number
 	Status                        [16]uint8 // of each Copy of [Copies], and StatusStack: see there
 	Words                         [32]uint64
