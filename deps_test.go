@@ -35,6 +35,7 @@ var rooms = map[string][]string{
 	"internal/patience":   {},
 	"internal/debuginfod": {"internal/patience"},
 	"internal/elfsym":     {"internal/cursor", "internal/intern", "internal/patience"},
+	"internal/glob":       {},
 	"internal/rtld":       {},
 	"internal/intern":     {},
 	"internal/flame":      {"internal/clean", "internal/intern"},
@@ -46,7 +47,7 @@ var rooms = map[string][]string{
 	"internal/futex":      {},
 	"internal/goroutines": {"internal/elfsym", "internal/ptrace", "internal/unwind", "pctl/handle"},
 	"internal/gotime":     {"internal/goroutines", "internal/unwind"},
-	"internal/calls":      {"internal/elfsym", "internal/goroutines", "internal/mem", "internal/patience", "internal/perfevent", "internal/procfs", "internal/ptrace", "internal/rtld", "internal/unwind", "internal/x86", "pctl/handle"},
+	"internal/calls":      {"internal/elfsym", "internal/glob", "internal/goroutines", "internal/mem", "internal/patience", "internal/perfevent", "internal/procfs", "internal/ptrace", "internal/rtld", "internal/unwind", "internal/x86", "pctl/handle"},
 	"internal/inner":      {},
 	"internal/guard":      {"internal/ptrace"},
 	"internal/tracee":     {"internal/ptrace", "internal/procfs", "internal/mem", "internal/guard"},
@@ -56,12 +57,12 @@ var rooms = map[string][]string{
 
 	"internal/program": {"internal/procfs", "internal/elfsym", "internal/rtld", "pctl/handle"},
 
-	"pctl/handle": {"internal/debuginfod", "internal/patience", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind"},
+	"pctl/handle": {"internal/debuginfod", "internal/glob", "internal/patience", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind"},
 
 	"pctl/control": {"internal/patience", "internal/ptrace", "internal/machine", "internal/procfs", "internal/mem", "internal/elfsym", "internal/rtld",
 		"internal/program", "internal/perfevent", "internal/guard", "internal/tracee", "pctl/notify", "pctl/bkpt", "pctl/handle"},
 
-	"pctl": {"internal/calls", "internal/clean", "internal/futex", "internal/goroutines", "internal/guard", "internal/inner", "internal/need", "internal/patience", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/machine",
+	"pctl": {"internal/calls", "internal/clean", "internal/futex", "internal/glob", "internal/goroutines", "internal/guard", "internal/inner", "internal/need", "internal/patience", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/machine",
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
 
 	"internal/sample": {"internal/futex", "internal/preempt", "internal/intern", "internal/inner", "internal/ptrace", "internal/machine", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",

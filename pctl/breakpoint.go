@@ -20,7 +20,8 @@ type Breakpoint struct {
 	p       *Process
 	where   Where
 	handler Handler
-	number  int // in the order in which the Process got them
+	number  int     // in the order in which the Process got them
+	find    *finder // nil: it is set by name or address
 	b       breakpoint
 }
 
@@ -30,6 +31,7 @@ type breakpoint interface {
 	Addrs() []uint64
 	Hits() uint64
 	Found() bool
+	Places() []control.Place
 	remover
 }
 
@@ -37,26 +39,30 @@ type breakpoint interface {
 // stopped, if it can and if KindHit is not asked for. It does so at the first instruction of a function's first block that it
 // emulates: others it single-steps. A place named by a symbol is looked for in every object, and
 // may be at several addresses. That includes objects that are loaded later, and those of programs that are
-// executed later. If a breakpoint cannot be set in such an object, or an object cannot be read for want of
+// executed later. A pattern names all functions that match when their object comes, up to 2,000: if more match, Break fails, or of an object
+// that comes later KindBreakRefused says so. If a breakpoint cannot be set in such an object, or an object cannot be read for want of
 // descriptors or memory, KindBreakRefused says why. A place named by address is forgotten at an exec. A place
 // inside a restartable sequence (rseq(2)) that its file lists is refused with ErrRestartable. Each hit inside a
 // sequence that no file lists aborts the sequence. Break may be called from a Handler.
 func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoint, error) {
+	find, err := newFinder(where)
+	if err != nil {
+		return nil, p.fail("break "+where.String(), err)
+	}
+	return breakAt(ctx, p, where, find, h)
+}
+
+// breakAt is Break with what the breakpoint looks for.
+func breakAt(ctx context.Context, p *Process, where Where, find *finder, h Handler) (*Breakpoint, error) {
 	const op = "break"
 	c, err := p.control(op)
 	if err != nil {
 		return nil, err
 	}
 	if where.Symbol != "" && !c.OnControl() {
-		// Reading symbols for the first time takes long. So it is not done on
-		// the control goroutine, where stopped threads would wait for it.
-		for _, s := range p.space().ByName(where.Object, where.Symbol) {
-			if s.Object.File != nil {
-				s.Object.File.Go() // CountAt asks
-			}
-		}
+		readSymbols(p, where, find)
 	}
-	b := &Breakpoint{p: p, where: where, handler: h}
+	b := &Breakpoint{p: p, where: where, handler: h, find: find}
 	var on control.Handler
 	if h != nil {
 		on = func(hit *control.Hit) {
@@ -68,9 +74,12 @@ func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoin
 	}
 	// On the control goroutine, so that b is whole before it is hit.
 	set := func() {
-		if where.Symbol == "" {
+		switch {
+		case where.Symbol == "":
 			b.b, err = c.Break(ctx, where.Addr, on)
-		} else {
+		case find != nil:
+			b.b, err = c.BreakEach(ctx, where.Object, where.Symbol, where.Offset, find.find, on)
+		default:
 			b.b, err = c.BreakSymbol(ctx, where.Object, where.Symbol, where.Offset, on)
 		}
 	}
@@ -87,6 +96,24 @@ func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoin
 		return nil, err
 	}
 	return b, nil
+}
+
+// readSymbols reads what a breakpoint looks for. Reading symbols for the first time takes long. So it is not done on the control goroutine, where
+// stopped threads would wait for it.
+func readSymbols(p *Process, where Where, find *finder) {
+	if find != nil {
+		for _, o := range p.space().Named(where.Object) {
+			if o.File != nil {
+				find.find(o.File)
+			}
+		}
+		return
+	}
+	for _, s := range p.space().ByName(where.Object, where.Symbol) {
+		if s.Object.File != nil {
+			s.Object.File.Go() // CountAt asks
+		}
+	}
 }
 
 // Process returns the Process that the breakpoint belongs to.
@@ -163,9 +190,9 @@ func (h *Hit) Attach(v any) { h.hit.Attach(v) }
 func (h *Hit) Thread() *Thread { return h.Breakpoint.p.copyThread(h.TID, h.hit.Regs(), h.hit) }
 
 // Inlined returns the functions that the function of the breakpoint was inlined into; the breakpoint is not hit there.
-// Inlined reads Go's tables or the debug information of the objects that Where names, up to a bound of 64 MB an object.
+// It knows none of a pattern. Inlined reads Go's tables or the debug information of the objects that Where names, up to a bound of 64 MB an object.
 func (b *Breakpoint) Inlined() []string {
-	if b.where.Symbol == "" {
+	if b.where.Symbol == "" || b.find != nil {
 		return nil
 	}
 	return b.p.space().Inlined(b.where.Object, b.where.Symbol)

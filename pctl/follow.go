@@ -108,7 +108,7 @@ func (s *Session) begun(held *controlled, b control.Birth) error {
 		if from.where.Symbol == "" && b.Executes {
 			continue // of the parent's program
 		}
-		if _, err := p.Break(context.Background(), from.where, from.handler); err != nil {
+		if _, err := breakAt(context.Background(), p, from.where, from.find, from.handler); err != nil {
 			p.refused(from.where, err)
 		}
 	}

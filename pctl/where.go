@@ -8,18 +8,18 @@ import (
 )
 
 // Where names an instruction: an address, or an offset from a symbol, in one
-// object or in every object that has the symbol.
+// object or in every object that has the symbol. A symbol that is a pattern names many (IsPattern).
 type Where struct {
-	Object string // a name of the object (handle.Space.Named), as its path or file name; empty: any
-	Symbol string // raw or demangled name, or that of a Go function; empty: Addr is meant
+	Object string // a name of the object (handle.Space.Named), as its path or file name, or a pattern; empty: any
+	Symbol string // raw or demangled name, or that of a Go function, or a pattern; empty: Addr is meant
 	Offset uint64 // bytes after the symbol
 	Addr   uint64 // run-time address, where Symbol is empty
 }
 
 // ParseWhere reads SYMBOL, OBJECT`SYMBOL, either followed by +OFFSET, or
 // 0xADDRESS. Offsets are decimal, or hexadecimal after 0x. A plus sign that no
-// number follows belongs to the symbol, as in C++'s operator+. FILE:LINE and patterns
-// (mall*) are refused: as symbols they would never be found.
+// number follows belongs to the symbol, as in C++'s operator+. In OBJECT and SYMBOL * is any text and ? any
+// character, see IsPattern. FILE:LINE is refused: as a symbol it would never be found.
 func ParseWhere(s string) (Where, error) {
 	if digits, ok := cutHex(s); ok {
 		addr, err := strconv.ParseUint(digits, 16, 64)
@@ -51,8 +51,6 @@ func ParseWhere(s string) (Where, error) {
 		return Where{}, fmt.Errorf("%q is no symbol; an address is 0x%[1]s", name)
 	case isLine(name):
 		return Where{}, fmt.Errorf("%q is a source line; a breakpoint takes SYMBOL, SYMBOL+OFFSET or 0xADDRESS", s)
-	case isPattern(name):
-		return Where{}, fmt.Errorf("%q is a pattern; a breakpoint takes the name of one symbol", s)
 	}
 	w.Symbol = name
 	return w, nil
@@ -96,10 +94,26 @@ func isNumber(name string) bool {
 	return name[0] >= '0' && name[0] <= '9' && strings.Trim(name, "0123456789abcdefABCDEF") == ""
 }
 
-// isPattern reports whether name is a glob. Demangled names have asterisks too:
-// after operator, and beside parentheses, brackets or spaces.
+// IsPattern reports whether the symbol is a pattern, and may name many functions: it has * or ?. That in names of functions is none: after operator,
+// and in brackets, where only one that is all of a parameter or argument is a wildcard, as in Box<*>::put.
+func (w Where) IsPattern() bool { return isPattern(w.Symbol) }
+
 func isPattern(name string) bool {
-	return strings.ContainsAny(name, "*?") && !strings.ContainsAny(name, "()<>[]{} &,") && !strings.Contains(name, "operator")
+	name, _, _ = strings.Cut(name, "operator")
+	depth := 0
+	for i, c := range []byte(name) {
+		switch c {
+		case '(', '<', '[', '{':
+			depth++
+		case ')', '>', ']', '}':
+			depth--
+		case '*', '?':
+			if depth <= 0 || strings.IndexByte("(<[,", name[i-1]) >= 0 && i+1 < len(name) && strings.IndexByte(")>],", name[i+1]) >= 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // cutHex returns what follows the 0x of an address.

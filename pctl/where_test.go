@@ -28,6 +28,9 @@ func TestParseWhere(t *testing.T) {
 		{"ns::f", Where{Symbol: "ns::f"}},
 		{"type:.eq.main.T", Where{Symbol: "type:.eq.main.T"}},
 		{"deadbeef", Where{Symbol: "deadbeef"}},
+		{"mall*", Where{Symbol: "mall*"}},
+		{"a.out`f?o+4", Where{Object: "a.out", Symbol: "f?o", Offset: 4}},
+		{"lib*`*alloc", Where{Object: "lib*", Symbol: "*alloc"}},
 		{"f+1+0", Where{Symbol: "f+1"}},
 		{"f+1+0x0", Where{Symbol: "f+1"}},
 	} {
@@ -37,10 +40,22 @@ func TestParseWhere(t *testing.T) {
 		}
 	}
 	for _, in := range []string{"", "0x", "0x12+4", "0xzz", "0x11112222333344445", "`f", "lib`", "f+0x11112222333344445",
-		"main.c:42", "src/main.go:7", "a.out`x.rs:1", "mall*", "*alloc", "a.out`f?o", "ns::*",
+		"main.c:42", "src/main.go:7", "a.out`x.rs:1",
 		"libc.so.6:malloc", "/usr/bin/bank:transfer", "401000", "7f00deadbeef"} {
 		if got, err := ParseWhere(in); err == nil {
 			t.Errorf("ParseWhere(%q) = %+v; want an error", in, got)
+		}
+	}
+}
+
+func TestIsPattern(t *testing.T) {
+	for symbol, want := range map[string]bool{
+		"mall*": true, "*": true, "f?o": true, "ns::*": true, "put(*)": true, "Box<*>::put": true, "Map<int, *>::put": false, "main.(*T).*": true,
+		"*::operator()": true, "main.(*T).Run": false, "f(char*, int)": false, "f(char *)": false, "Box<char*>::put": false, "operator*": false,
+		"ns::Vec::operator*=": false, "main.sum[go.shape.*uint8]": false, "main.sum[*]": true, "malloc": false, "": false,
+	} {
+		if got := (Where{Symbol: symbol}).IsPattern(); got != want {
+			t.Errorf("%q is a pattern: %t", symbol, got)
 		}
 	}
 }

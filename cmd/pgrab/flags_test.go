@@ -31,6 +31,10 @@ func TestParse(t *testing.T) {
 			pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, limit: forever, stacks: groupedStacks, detail: detailResults,
 			breaks: []pctl.Where{{Symbol: "malloc"}, {Object: "libc.so.6", Symbol: "free", Offset: 4}},
 		}},
+		{"-b mall* -b lib*`f?o -wqp 1", options{
+			pids: []int{1}, stop: []pctl.Point{pctl.PointGrab}, limit: forever, stacks: groupedStacks, detail: detailResults,
+			breaks: []pctl.Where{{Symbol: "mall*"}, {Object: "lib*", Symbol: "f?o"}},
+		}},
 		{"ls -l -p", options{command: []string{"ls", "-l", "-p"}, stop: []pctl.Point{pctl.PointCreate}, hold: forever, limit: forever, release: pctl.ModeKill}},
 		{"--json -v -e run -- -odd", options{
 			command: []string{"-odd"}, stop: []pctl.Point{pctl.PointCreate}, hold: forever, limit: forever, form: formJSON, detail: detailAll,

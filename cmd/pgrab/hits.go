@@ -85,6 +85,9 @@ func (t *target) whyUnset(b *pctl.Breakpoint) string {
 		text += "an object cannot be read: " + why.Error()
 	} else {
 		text += "no object that was loaded has such a function"
+		if b.Where().IsPattern() {
+			return text
+		}
 	}
 	if meant := t.meant(b.Where()); meant != "" {
 		return text + " (" + meant + ")"
@@ -236,15 +239,34 @@ func (t *target) count() {
 		return
 	}
 	t.tellUnset()
-	rows := make([]count, len(t.planted))
-	for i, b := range t.planted {
-		rows[i] = t.counted(b)
+	var rows []count
+	for _, b := range t.planted {
+		rows = append(rows, withoutUnhit(t.counted(b))...)
 	}
 	t.grabber.mu.Lock()
 	defer t.grabber.mu.Unlock()
 	t.counts = append(t.counts, rows...)
 }
 
-func (t *target) counted(b *pctl.Breakpoint) count {
-	return count{pid: t.p.PID(), where: b.Where(), addrs: b.Addrs(), hits: b.Hits()}
+// counted returns the count of a breakpoint; of a pattern that of each function, the most hits first.
+func (t *target) counted(b *pctl.Breakpoint) (rows []count) {
+	places := b.Places()
+	if !b.Where().IsPattern() || len(places) == 0 {
+		return []count{{pid: t.p.PID(), where: b.Where(), addrs: b.Addrs(), hits: b.Hits()}}
+	}
+	for _, p := range places {
+		rows = append(rows, count{pid: t.p.PID(), where: b.Where(), function: function{p.Symbol, p.Object, p.Offset}, addrs: p.Addrs, hits: p.Hits})
+	}
+	return rows
+}
+
+// withoutUnhit replaces the functions of a pattern that were not hit by one row.
+func withoutUnhit(rows []count) []count {
+	hit := slices.IndexFunc(rows, func(c count) bool { return c.function != function{} && c.hits == 0 })
+	if hit < 0 {
+		return rows
+	}
+	rest := rows[hit]
+	rest.function, rest.unhit, rest.addrs = function{}, len(rows)-hit, nil
+	return append(rows[:hit:hit], rest)
 }

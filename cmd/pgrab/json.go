@@ -32,6 +32,7 @@ type object struct {
 	Reason    string `json:"reason,omitempty"`
 	Where     string `json:"where,omitempty"`     // of a breakpoint's final count
 	Processes int    `json:"processes,omitempty"` // number of processes with hits in a sum
+	NotHit    int    `json:"not_hit,omitempty"`   // number of functions of a pattern that this stands for, without hits
 	objectThread
 }
 
@@ -138,8 +139,9 @@ func (jsonLines) counts(b []byte, rows []count) []byte {
 	for _, row := range rows {
 		o := &object{
 			Time: stamp(time.Now()), PID: row.pid, Event: "breakpoint",
-			Where: row.where.String(), objectPlace: objectPlace{Hits: &row.hits}, Processes: row.processes,
+			Where: row.where.String(), objectPlace: objectPlace{Hits: &row.hits}, Processes: row.processes, NotHit: row.unhit,
 		}
+		o.Symbol, o.Object, o.Offset = row.function.symbol, row.function.object, row.function.offset
 		if len(row.addrs) == 1 {
 			o.Addr = hex(row.addrs[0])
 		}

@@ -22,6 +22,12 @@ var victims = []struct {
 }{
 	{"1 thread", calls("1"), []string{"f_push"}, false},
 	{"16 threads", calls("16"), []string{"f_push"}, false},
+	{"1000 functions", func(t *testing.T) *ptest.Target {
+		uprobe.NeedLinks(t)
+		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "thousand.c", "-fno-omit-frame-pointer"), "-i")
+		g.Ready()
+		return g
+	}, []string{"a.out`many_*"}, false},
 	{"100 a second", func(t *testing.T) *ptest.Target {
 		g := ptest.StartHelper(t, "ticks")
 		g.Ready()

@@ -21,9 +21,17 @@ type record struct {
 type count struct {
 	pid       int // 0: a sum
 	where     pctl.Where
+	function  function // of a pattern
+	unhit     int      // it stands for so many functions of a pattern, none of which was hit
 	addrs     []uint64 // its present addresses; empty while no loaded object has its symbol
 	hits      uint64
 	processes int // in a sum: the number of processes with hits
+}
+
+// function is one of those that a pattern names; zero for another breakpoint.
+type function struct {
+	symbol, object string
+	offset         uint64
 }
 
 // format formats records. Its methods append to b and keep no state.

@@ -122,10 +122,24 @@ func (text) counts(b []byte, rows []count) []byte {
 		if row.pid == 0 {
 			pid = "all"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t  %s\n", pid, row.hits, addr, clean.Text(row.where.String()))
+		fmt.Fprintf(w, "%s\t%d\t%s\t  %s\n", pid, row.hits, addr, clean.Text(row.name()))
 	}
 	w.Flush()
 	return table
+}
+
+// name returns what the hits of a row are of.
+func (c *count) name() string {
+	switch f := c.function; {
+	case c.unhit > 0:
+		return c.where.String() + ": " + plural(c.unhit, "function") + " not hit"
+	case f == function{}:
+		return c.where.String()
+	case f.offset > 0:
+		return fmt.Sprintf("%s+%#x in %s", f.symbol, f.offset, clean.Base(f.object))
+	default:
+		return f.symbol + " in " + clean.Base(f.object)
+	}
 }
 
 // appender is a byte slice as an io.Writer.

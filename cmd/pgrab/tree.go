@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +18,7 @@ type tree struct {
 
 	mu     sync.Mutex
 	failed bool
-	sums   []count           // in the order of the command line
+	sums   []count           // in the order of the command line, then functions of patterns as they come
 	told   map[string]bool   // texts that are printed only for the first process that they apply to
 	unset  map[string]string // breakpoints that were set in no process, and why not in the last one
 }
@@ -93,16 +95,10 @@ func (t *tree) count(of *target) {
 		} else if _, known := t.unset[where]; !known {
 			t.unset[where] = of.whyUnset(b)
 		}
-		hits := b.Hits()
-		if hits == 0 {
-			continue
-		}
-		rows = append(rows, of.counted(b))
-		for i := range t.sums {
-			if t.sums[i].where == b.Where() {
-				t.sums[i].hits += hits
-				t.sums[i].processes++
-				break
+		for _, row := range of.counted(b) {
+			t.sum(&row)
+			if row.hits > 0 {
+				rows = append(rows, row)
 			}
 		}
 	}
@@ -111,16 +107,43 @@ func (t *tree) count(of *target) {
 	t.g.counts = append(t.g.counts, rows...)
 }
 
+// sum adds a row of a process to the row of all.
+func (t *tree) sum(row *count) {
+	i := slices.IndexFunc(t.sums, func(c count) bool { return c.where == row.where && c.function == row.function })
+	if i < 0 {
+		i = len(t.sums)
+		t.sums = append(t.sums, count{where: row.where, function: row.function})
+	}
+	if t.sums[i].hits += row.hits; row.hits > 0 {
+		t.sums[i].processes++
+	}
+}
+
+// all returns the rows of all processes, in the order of the command line; those of a pattern with the most hits first.
+func (t *tree) all() (rows []count) {
+	for _, w := range t.g.breaks {
+		of := slices.DeleteFunc(slices.Clone(t.sums), func(c count) bool { return c.where != w })
+		if len(of) > 1 { // functions of a pattern, without the pattern itself
+			of = of[1:]
+		}
+		slices.SortStableFunc(of, func(a, b count) int {
+			return cmp.Or(cmp.Compare(b.hits, a.hits), cmp.Compare(a.function.symbol, b.function.symbol))
+		})
+		rows = append(rows, withoutUnhit(of)...)
+	}
+	return rows
+}
+
 // wait returns when all processes have been let go. It reports whether something went wrong.
 func (t *tree) wait() (failed bool) {
 	t.watchers.Wait()
-	for _, b := range t.sums {
-		if why := t.unset[b.where.String()]; why != "" {
+	for _, b := range t.g.breaks {
+		if why := t.unset[b.String()]; why != "" {
 			t.g.complain(unsetError(why))
 			t.failed = true
 		}
 	}
-	t.g.counts = append(t.g.counts, t.sums...)
+	t.g.counts = append(t.g.counts, t.all()...)
 	return t.failed
 }
 

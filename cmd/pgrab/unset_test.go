@@ -28,6 +28,10 @@ func TestNeverSet(t *testing.T) {
 		{"-b nolib.so`f_push", never("nolib.so`f_push") + "\n$", 1},
 		{"-b f_push -b f_nosuchcall", never("f_nosuchcall"), 1},
 		{"-b environ", never("environ"), 1}, // data
+		{"-b f_pus*", "^$", 0},
+		{"-b no_such*", never(`no_such\*`) + "\n$", 1},
+		{"-b nolib*`f_push", never("nolib\\*`f_push") + "\n$", 1},
+		{"-b *", `^pgrab: \d+: breakpoint \* not set in .*: \d+ functions match, and at most 2000 may have a breakpoint: name their object, `, 1},
 	} {
 		args := append(strings.Fields("-q -s none "+tt.flags+" --"), calls, "-f", "push", "-n", "3")
 		r := pgrab(t, nil, args...)

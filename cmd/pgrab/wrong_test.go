@@ -21,7 +21,6 @@ func TestWrongLines(t *testing.T) {
 		{"-b libc.so.6:malloc -p 1", "breakpoint \"libc.so.6:malloc\": an object and its symbol are written 'libc.so.6`malloc'"},
 		{"-b 401000 -p 1", `breakpoint "401000" is no symbol; an address is 0x401000`},
 		{"-b main.c:12 -p 1", `breakpoint "main.c:12" is a source line; a breakpoint takes SYMBOL, SYMBOL+OFFSET or 0xADDRESS`},
-		{"-b mall* -p 1", `breakpoint "mall*" is a pattern; a breakpoint takes the name of one symbol`},
 		{"-s man -p 1", `"man" is no stop point: grab, create, exec, preinit, postinit, main or none`},
 		{"-H soon -p 1", `--hold: "soon" is no duration (500ms, 2s, 1m30s)`},
 		{"-e detach -p 1", `"detach" is no release mode: run, kill or stop`},

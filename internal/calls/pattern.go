@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/glob"
 )
 
 // A Pattern names functions, and which of their calls are meant: [OBJECT`]PATTERN[(CONDITION)]. In the first two parts * is any text
@@ -39,6 +40,15 @@ func ParsePattern(text string) (Pattern, error) {
 		return p, err
 	}
 	p.plain = identifier.MatchString(p.function) && !abbreviated[p.function]
+	return p, nil
+}
+
+// NamePattern returns the pattern of functions' names alone.
+func NamePattern(name string) (Pattern, error) {
+	p := Pattern{Text: name, function: name}
+	if name == "" {
+		return p, errors.New("it names no function")
+	}
 	return p, nil
 }
 
@@ -98,7 +108,7 @@ func opening(s string) int {
 
 // In reports whether the pattern looks into an object with some names (handle.Space.Names).
 func (p *Pattern) In(names []string) bool {
-	return p.object == "" || slices.ContainsFunc(names, func(name string) bool { return glob(p.object, name) })
+	return p.object == "" || slices.ContainsFunc(names, func(name string) bool { return glob.Match(p.object, name) })
 }
 
 // Names are the names that a function can be asked for by.
@@ -152,7 +162,7 @@ func lastSlash(name string) int {
 // Matches reports whether a function has a name that the pattern describes.
 func (p *Pattern) Matches(names *Names) bool {
 	for _, name := range *names {
-		if glob(p.function, name) {
+		if glob.Match(p.function, name) {
 			return true
 		}
 	}
@@ -161,25 +171,3 @@ func (p *Pattern) Matches(names *Names) bool {
 
 // plainName reports whether the pattern is a name, and nothing that may mean many functions.
 func (p *Pattern) plainName() bool { return p.line == nil && !strings.ContainsAny(p.function, "*?") }
-
-// glob reports whether a text matches a pattern as a whole. A star is tried for ever longer texts; an earlier one need
-// not be tried again when a later one has been reached.
-func glob(pattern, text string) bool {
-	i, j, star, from := 0, 0, -1, 0
-	for j < len(text) {
-		switch {
-		case i < len(pattern) && pattern[i] == '*':
-			star, from = i, j
-			i++
-		case i < len(pattern) && (pattern[i] == '?' || pattern[i] == text[j]):
-			i++
-			j++
-		case star >= 0:
-			from++
-			i, j = star+1, from
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[i:], "*") == ""
-}

@@ -227,29 +227,34 @@ func loadProgram(program []instruction, kind, expected, function uint32) (int, e
 
 // linkProbe attaches a program to an offset of a file in one process.
 func linkProbe(program int, path string, off, cookie uint64, pid int) (int, error) {
+	return linkProbes(program, path, []uint64{off}, []uint64{cookie}, pid)
+}
+
+// linkProbes attaches a program to offsets of a file, each with its cookie, in one process; in all if pid is 0.
+func linkProbes(program int, path string, offs, cookies []uint64, pid int) (int, error) {
 	name, err := unix.BytePtrFromString(path)
 	if err != nil {
 		return -1, err
 	}
-	// One object, which does not move: CallApart lets it escape to the heap.
-	type link struct {
+	// Its addresses are those of objects on the heap, which do not move: CallApart lets them escape.
+	attr := &struct {
 		program, target, attach, flags uint32
 		path, offs, refs, cookies      uint64
 		count, multiFlags, pid, _      uint32
-	}
-	attr := &struct {
-		link
-		off, cookie uint64
-	}{off: off, cookie: cookie}
-	attr.link = link{
+	}{
 		program: uint32(program), attach: unix.BPF_TRACE_UPROBE_MULTI,
-		path: pointer(unsafe.Pointer(name)), offs: pointer(unsafe.Pointer(&attr.off)),
-		cookies: pointer(unsafe.Pointer(&attr.cookie)), count: 1, pid: uint32(pid),
+		path: pointer(unsafe.Pointer(name)), offs: pointer(unsafe.Pointer(&offs[0])),
+		cookies: pointer(unsafe.Pointer(&cookies[0])), count: uint32(len(offs)), pid: uint32(pid),
 	}
+	keep := &struct {
+		attr any
+		name *byte
+		a, b []uint64
+	}{attr, name, offs, cookies}
 	// A thread that is killed while it plants the trap cannot remove it either ("failed to unregister, leaking uprobe").
 	fd, err := ptrace.CallApart(unix.SYS_BPF,
-		[5]uintptr{unix.BPF_LINK_CREATE, uintptr(unsafe.Pointer(attr)), unsafe.Sizeof(attr.link)}, unsafe.Pointer(attr))
-	runtime.KeepAlive(name)
+		[5]uintptr{unix.BPF_LINK_CREATE, uintptr(unsafe.Pointer(attr)), unsafe.Sizeof(*attr)}, unsafe.Pointer(keep))
+	runtime.KeepAlive(keep)
 	if err != nil {
 		return -1, err
 	}

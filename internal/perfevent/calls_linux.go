@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ptools/internal/need"
-	"ptools/internal/ptrace"
 )
 
 // Calls counts and times in the kernel the calls of functions of one process, or of a family. It stops no thread. Its methods belong to one
@@ -198,7 +197,7 @@ func (c *Calls) try(program int, path string, places []CallPlace, refused map[in
 	switch half := len(places) / 2; {
 	case err == nil:
 		c.links = append(c.links, l)
-	case half > 0 && len(refused) < maxRefused && ofInstruction(err):
+	case half > 0 && len(refused) < maxRefused && OfInstruction(err):
 		c.try(program, path, places[:half], refused)
 		c.try(program, path, places[half:], refused)
 	default:
@@ -208,19 +207,6 @@ func (c *Calls) try(program int, path string, places []CallPlace, refused map[in
 	}
 }
 
-// ofInstruction reports whether an error of the kernel may be about one instruction.
-func ofInstruction(err error) bool {
-	for _, e := range []error{unix.EINVAL, unix.EOPNOTSUPP, errNotSupported, unix.ENOEXEC, unix.EIO} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
-// errNotSupported is ENOTSUPP, which the kernel returns for instructions that cannot be probed.
-var errNotSupported = unix.Errno(524)
-
 // A callLink is a program at places of a file.
 type callLink struct {
 	fd    int
@@ -229,35 +215,19 @@ type callLink struct {
 
 // link attaches a program to places of a file.
 func (c *Calls) link(program int, path string, places []CallPlace) (callLink, error) {
-	name, err := unix.BytePtrFromString(path)
-	if err != nil {
-		return callLink{}, err
-	}
 	offs, cookies := make([]uint64, len(places)), make([]uint64, len(places))
 	for i := range places {
 		offs[i], cookies[i] = places[i].Off, places[i].cookie()|c.sets.generation<<callGeneration
 	}
-	attr := &struct {
-		program, target, attach, flags uint32
-		path, offs, refs, cookies      uint64
-		count, multiFlags, pid, _      uint32
-	}{
-		program: uint32(program), attach: unix.BPF_TRACE_UPROBE_MULTI,
-		path: pointer(unsafe.Pointer(name)), offs: pointer(unsafe.Pointer(&offs[0])),
-		cookies: pointer(unsafe.Pointer(&cookies[0])), count: uint32(len(places)), pid: uint32(c.pid),
-	}
+	pid := c.pid
 	if c.family != nil {
-		attr.pid = 0 // all processes
+		pid = 0 // all processes
 	}
-	fd, err := ptrace.CallApart(unix.SYS_BPF,
-		[5]uintptr{unix.BPF_LINK_CREATE, uintptr(unsafe.Pointer(attr)), unsafe.Sizeof(*attr)}, unsafe.Pointer(attr))
-	runtime.KeepAlive(name)
-	runtime.KeepAlive(offs)
-	runtime.KeepAlive(cookies)
+	fd, err := linkProbes(program, path, offs, cookies, pid)
 	if err != nil {
 		return callLink{}, fmt.Errorf("uprobes in %s: %w", path, err)
 	}
-	return callLink{fd: int(fd)}, nil
+	return callLink{fd: fd}, nil
 }
 
 // word returns a word of the shared memory.

@@ -2,8 +2,6 @@ package perfevent
 
 import (
 	"fmt"
-	"sync/atomic"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -14,7 +12,7 @@ import (
 // instruction, new threads included. It stops no thread. The count is read from
 // shared memory. Count may be called from any goroutine, but not after Close.
 type Counter struct {
-	probe int // descriptor
+	probe int // descriptor; negative: one of Counters
 	mem   []byte
 }
 
@@ -50,13 +48,11 @@ func openCounter(pid, tid int, path string, off, addr uint64) (*Counter, error) 
 	return nil, err
 }
 
-// Count returns the hits since OpenCounter.
-func (c *Counter) Count() uint64 {
-	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.mem[0])))
-}
-
 // Close lifts the probe. It blocks for a grace period; see [Closer].
 func (c *Counter) Close() error {
+	if c.probe < 0 {
+		return nil
+	}
 	err := closeProbe(c.probe)
 	unix.Munmap(c.mem)
 	return err

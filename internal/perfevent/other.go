@@ -13,10 +13,12 @@ type (
 	Signals struct{}
 	Link    struct{}
 	Counter struct{}
-	Ticker  struct{}
-	Tasks   struct{}
-	Peeker  struct{}
-	Calls   struct{}
+
+	Counters struct{}
+	Ticker   struct{}
+	Tasks    struct{}
+	Peeker   struct{}
+	Calls    struct{}
 
 	ThreadEnd struct{}
 	Mappings  struct{}
@@ -27,6 +29,11 @@ func NewSignals(pid int, sig syscall.Signal) (*Signals, error) { return nil, Err
 func OpenCounter(pid, tid int, path string, off, addr uint64) (*Counter, error) {
 	return nil, ErrNoUprobes
 }
+
+func OpenCounters(pid int, path string, offs []uint64) (*Counters, error) { return nil, ErrNoUprobes }
+func (c *Counters) At(int) *Counter                                       { return nil }
+func (c *Counters) Close() error                                          { return ErrNoUprobes }
+func (s *Signals) ProbeAll(string, []uint64) (*Link, error)               { return nil, ErrNoUprobes }
 
 func WatchThread(tid int) (*ThreadEnd, error) { return nil, errors.ErrUnsupported }
 func (w *ThreadEnd) Wait() bool               { return false }
@@ -45,6 +52,12 @@ func Mechanism() string { return "" }
 
 // ReadTypes returns errors.ErrUnsupported.
 func ReadTypes() error { return errors.ErrUnsupported }
+
+// Links reports false.
+func Links() bool { return false }
+
+// OfInstruction reports false.
+func OfInstruction(error) bool { return false }
 
 // EndWithThread reports false.
 func EndWithThread() bool { return false }

@@ -31,6 +31,8 @@ type Table struct {
 	probed places
 	// elsewhere hides, in what was read at addr, the traps of probes of the same file at another place.
 	elsewhere func(p []byte, addr uint64)
+	// Stays reports whether a probe that was given up is not closed for now, by what Probe.Gone returned. nil: none is.
+	Stays func(gone <-chan struct{}) bool
 
 	scratch  Scratch
 	observer Observer
@@ -86,7 +88,9 @@ func (t *Table) AddTrap(addr uint64, k Kind) (*Breakpoint, error) {
 		return b, nil
 	}
 	if !k.Lasting() {
-		t.probed.await(addr)
+		if err := t.probed.free(addr, t.Stays); err != nil {
+			return nil, fmt.Errorf("breakpoint at %#x: %w", addr, err)
+		}
 	}
 	b := &Breakpoint{Addr: addr, owners: 1, trap: k}
 	if err := t.prepare(b); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 )
 
@@ -22,7 +23,7 @@ type Uprobes struct {
 // Probe is a probe of Uprobes. Probes are compared: those of two breakpoints may be the same.
 type Probe interface {
 	io.Closer
-	// Gone returns a channel that is closed when the probe has been closed.
+	// Gone returns a channel that is closed when the probe has been closed. Probes that are made and closed at once have the same.
 	Gone() <-chan struct{}
 }
 
@@ -82,6 +83,16 @@ func (u *Uprobes) giveUp(t *Table, b *Breakpoint) {
 	t.probed[b.Addr].add(closed)
 }
 
+// Opens reports whether b, which is being planted, is to have a probe of this kind.
+func (u *Uprobes) Opens(b *Breakpoint) bool { return b.trap == u }
+
+// Each calls f with the probes of all breakpoints.
+func (u *Uprobes) Each(f func(Probe)) {
+	for _, p := range u.probes {
+		f(p)
+	}
+}
+
 // At returns the probe of the breakpoint at addr, or nil.
 func (u *Uprobes) At(addr uint64) Probe { return u.probes[addr] }
 
@@ -111,6 +122,16 @@ func (u *Uprobes) Sharing(t *Table, b *Breakpoint) []*Breakpoint {
 	var bs []*Breakpoint
 	for _, other := range t.sorted {
 		if p, ok := u.probes[other.Addr]; ok && p == u.probes[b.Addr] {
+			bs = append(bs, other)
+		}
+	}
+	return bs
+}
+
+// together returns the breakpoints whose probes are closed at once with that of b, in ascending order: they share it, or were made with it.
+func (u *Uprobes) together(t *Table, b *Breakpoint) (bs []*Breakpoint) {
+	for _, other := range t.sorted {
+		if p, ok := u.probes[other.Addr]; ok && p.Gone() == u.probes[b.Addr].Gone() {
 			bs = append(bs, other)
 		}
 	}
@@ -152,12 +173,18 @@ type places map[uint64]*probed
 func (ps places) at(addr uint64, orig byte) *probed {
 	k := ps[addr]
 	if k == nil {
+		if len(ps)%manyPlaces == manyPlaces-1 {
+			maps.DeleteFunc(ps, func(_ uint64, k *probed) bool { return k.gone() })
+		}
 		k = new(probed)
 		ps[addr] = k
 	}
 	k.orig = orig
 	return k
 }
+
+// manyPlaces are so many that text is searched for traps, and not by places.
+const manyPlaces = 64
 
 // between reports whether the kernel has a trap between two addresses.
 func (ps places) between(lo, hi uint64) bool {
@@ -167,6 +194,18 @@ func (ps places) between(lo, hi uint64) bool {
 		}
 	}
 	return false
+}
+
+// errStays is the error of a change to text where the kernel has a trap of ours that cannot be lifted by itself.
+var errStays = errors.New("a uprobe of ours stands there, which is lifted together with others that are wanted")
+
+// free waits until the kernel's trap has left the text at addr. It does not wait for a trap that is wanted.
+func (ps places) free(addr uint64, stays func(gone <-chan struct{}) bool) error {
+	if k := ps[addr]; k != nil && !k.wanted && stays != nil && slices.ContainsFunc(k.closing, stays) {
+		return errStays
+	}
+	ps.await(addr)
+	return nil
 }
 
 // await waits until the kernel's trap has left the text at addr. It does not wait
@@ -184,6 +223,17 @@ func (ps places) await(addr uint64) {
 
 // overlay replaces the kernel's traps in p, which was read at addr.
 func (ps places) overlay(p []byte, addr uint64) {
+	if len(ps) >= manyPlaces {
+		for i := range p {
+			if p[i] != breakByte {
+				continue
+			}
+			if k := ps[addr+uint64(i)]; k != nil {
+				p[i] = k.orig
+			}
+		}
+		return
+	}
 	for at, k := range ps {
 		if i := at - addr; i < uint64(len(p)) && p[i] == breakByte {
 			p[i] = k.orig
@@ -219,7 +269,9 @@ func (t *Table) unprobe(addr, end uint64) error {
 				return err
 			}
 		}
-		t.probed.await(at)
+		if err := t.probed.free(at, t.Stays); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -254,7 +306,7 @@ func (t *Table) Change(b *Breakpoint, k Kind) error {
 func (u *Uprobes) toInt3(t *Table, b *Breakpoint, k Kind) error {
 	bs := []*Breakpoint{b}
 	if b.armed {
-		bs = u.Sharing(t, b)
+		bs = u.together(t, b)
 	}
 	for _, b := range bs {
 		if err := t.stand(b); err != nil {
@@ -266,7 +318,9 @@ func (u *Uprobes) toInt3(t *Table, b *Breakpoint, k Kind) error {
 			return err
 		}
 		for _, b := range bs {
-			t.probed.await(b.Addr)
+			if err := t.probed.free(b.Addr, t.Stays); err != nil {
+				return err
+			}
 		}
 		if err := k.Plant(t, bs); err != nil {
 			return err

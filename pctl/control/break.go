@@ -22,6 +22,7 @@ type Break struct {
 	hits    atomic.Uint64
 	bp      *bkpt.Breakpoint // nil when removed
 	symbol  *SymbolBreak     // of which it is a place, or nil
+	site    *site            // what it counts for there
 	client  bool             // a client's: its hits are events
 	share   *share           // what the kernel has counted for it
 	missed  uncounted

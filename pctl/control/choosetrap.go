@@ -105,9 +105,11 @@ func (x *traps) place(of *program.Image, addr uint64, p purpose) (*bkpt.Breakpoi
 	if p < forUs && x.restartable(addr) {
 		return nil, ErrRestartable
 	}
-	x.hideLeaving()
-	if probe := x.wantedAt(addr); p == toCountAll && probe != nil && x.probes.stop.Uses(probe) {
-		p = toStop // control counts what stops, wherever the text is mapped
+	if _, ready := x.probes.ready[addr]; !ready { // else prepare has done so for all
+		x.hideLeaving()
+		if probe := x.wantedAt(addr); p == toCountAll && probe != nil && x.probes.stop.Uses(probe) {
+			p = toStop // control counts what stops, wherever the text is mapped
+		}
 	}
 	var refused error
 	if x.probesSuit(p) {

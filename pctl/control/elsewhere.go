@@ -41,7 +41,7 @@ func (x *traps) hideElsewhere(text []byte, addr uint64) {
 // wantedAt returns the probe of a breakpoint whose place in its file is mapped at addr, or nil. The breakpoint may be where
 // that file is mapped a second time.
 func (x *traps) wantedAt(addr uint64) bkpt.Probe {
-	if x.probes.inUse() == 0 {
+	if x.probes.lasting() == 0 {
 		return nil
 	}
 	m, ok, err := x.ground.at(addr)
@@ -89,8 +89,8 @@ func (x *traps) moved(t *tracee.Thread, addr uint64) bool {
 func (x *traps) setAlsoAt(addr uint64, has func(place uint64) bool) {
 	of := x.c.image.program
 	for _, s := range slices.Clone(x.c.image.symbolic) {
-		if slices.ContainsFunc(s.places, func(b *Break) bool { return has(b.addr) }) {
-			s.place(of, addr-s.off, addr)
+		if i := slices.IndexFunc(s.places, func(b *Break) bool { return has(b.addr) }); i >= 0 {
+			s.place(of, s.places[i].site, addr-s.places[i].site.off, addr)
 			s.tell()
 		}
 	}
@@ -111,7 +111,9 @@ func (x *traps) tellUnwatched() {
 			for _, addr := range mappedAlso(maps, b.addr) {
 				if !slices.ContainsFunc(s.places, func(b *Break) bool { return b.addr == addr && x.stands(b) }) {
 					s.missed.known = append(s.missed.known, addr)
-					x.c.publish(notify.Event{Kind: notify.BreakRefused, Addr: addr, Symbol: s.symbol, Offset: s.off, Err: ErrMappedAgain})
+					e := notify.Event{Kind: notify.BreakRefused, Addr: addr, Err: ErrMappedAgain}
+					e.Symbol, e.Offset = b.label()
+					x.c.publish(e)
 				}
 			}
 		}

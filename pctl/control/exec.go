@@ -151,7 +151,7 @@ func (i *image) newImage(alone bool) {
 		i.g.Memory.Lose(syscall.ESRCH)
 		return
 	}
-	i.c.traps.tellUncounted()
+	i.c.tellUncounted()
 	armed := i.c.traps.table.Armed()
 	if !i.g.Memory.Mem.Stale() {
 		i.c.traps.disarm()

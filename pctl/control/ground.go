@@ -79,8 +79,8 @@ func (x *traps) endBreak(b *Break, why error) {
 // endOf returns the event of a breakpoint that has ended.
 func endOf(b *Break, why error) notify.Event {
 	e := notify.Event{Kind: notify.BreakEnd, Addr: b.addr, Hits: b.Hits(), Err: why}
-	if s := b.symbol; s != nil {
-		e.Symbol, e.Offset = s.symbol, s.off
+	if b.symbol != nil {
+		e.Symbol, e.Offset = b.label()
 	}
 	return e
 }

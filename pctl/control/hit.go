@@ -69,7 +69,8 @@ func (h *Hit) Hold() { h.c.rendezvous.wantHold = true }
 func (x *traps) publishHit(t *tracee.Thread, b *Break, attached any) {
 	e := notify.Event{Kind: notify.Hit, TID: t.TID, Addr: b.addr, Hits: b.Hits(), Late: (&Hit{c: x.c, t: t, b: b}).Late(), Attached: attached}
 	if s := b.symbol; s != nil {
-		e.Symbol, e.Offset, e.Hits = s.symbol, s.off, s.Hits()
+		e.Hits = s.Hits()
+		e.Symbol, e.Offset = b.label()
 		if o, ok := x.c.Space().Object(b.addr); ok {
 			e.Object = o.Name
 		}

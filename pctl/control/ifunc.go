@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"ptools/internal/elfsym"
 	"ptools/internal/program"
 	"ptools/pctl/handle"
 )
@@ -19,6 +18,7 @@ import (
 // resolver is a resolver that a breakpoint by symbol follows.
 type resolver struct {
 	s       *SymbolBreak
+	site    *site
 	entry   *Break
 	returns []*resolverReturn
 }
@@ -31,22 +31,22 @@ type resolverReturn struct {
 }
 
 // followResolver sets s at the implementations of an indirect function of o.
-func (s *SymbolBreak) followResolver(of *program.Image, o handle.Object, sym elfsym.Sym) {
+func (s *SymbolBreak) followResolver(of *program.Image, o handle.Object, sym *Found) {
 	addr := o.Bias + sym.Addr
 	if slices.ContainsFunc(s.resolvers, func(r *resolver) bool { return r.entry.addr == addr }) {
 		return
 	}
-	r := &resolver{s: s}
+	r := &resolver{s: s, site: s.siteOf(&o, sym)}
 	b, err := s.c.traps.addBreak(of, addr, r.called, forUs)
 	if err != nil {
-		s.refuse(addr, err)
+		s.refuse(r.site, addr, err)
 		return
 	}
 	s.found.Store(true)
 	r.entry = b
 	s.resolvers = append(s.resolvers, r)
-	for _, addr := range of.Implementations(o, sym) {
-		s.place(of, addr, addr+s.off)
+	for _, addr := range of.Implementations(o, sym.Sym) {
+		s.place(of, r.site, addr, addr+s.off)
 	}
 }
 
@@ -62,7 +62,8 @@ func (r *resolver) called(h *Hit) {
 	to := binary.LittleEndian.Uint64(word[:])
 	b, err := r.s.c.traps.addBreak(r.s.c.image.program, to, func(h *Hit) { r.returned(ret, h) }, forUs)
 	if err != nil {
-		r.s.refuse(to, err)
+		r.s.refuse(r.site, to, err)
+		r.s.tellRefused()
 		return
 	}
 	ret.Break = b
@@ -77,8 +78,9 @@ func (r *resolver) returned(ret *resolverReturn, h *Hit) {
 	r.s.c.traps.removeBreak(ret.Break)
 	r.returns = slices.DeleteFunc(r.returns, func(x *resolverReturn) bool { return x == ret })
 	if of, addr := r.s.c.image.program, h.Regs().Result(); of.IsText(addr) {
-		r.s.place(of, addr, addr+r.s.off)
+		r.s.place(of, r.site, addr, addr+r.s.off)
 		r.s.tell()
+		r.s.tellRefused()
 	}
 }
 

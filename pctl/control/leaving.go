@@ -31,7 +31,8 @@ type place struct {
 type placed struct {
 	io.Closer
 	place
-	gone chan struct{} // closed when the probe is
+	gone  chan struct{} // closed when the probe is
+	batch *batch        // that it is part of, or nil
 }
 
 // Gone implements bkpt.Probe.

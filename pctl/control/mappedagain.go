@@ -118,11 +118,11 @@ func (u *uncounted) tell(x *traps, only uint64, e notify.Event) {
 
 // tellUncounted notifies the clients of mappings in which breakpoints had no uprobes. It is called when the process is
 // about to be let go, has ended, or has executed another program.
-func (x *traps) tellUncounted() {
-	for _, s := range x.c.image.symbolic {
+func (c *Controller) tellUncounted() {
+	for _, s := range c.image.symbolic {
 		s.tellUncounted()
 	}
-	for _, bs := range x.breaks {
+	for _, bs := range c.traps.breaks {
 		for _, b := range bs {
 			b.tellUncounted()
 		}

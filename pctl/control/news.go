@@ -70,7 +70,7 @@ func (l *lifecycle) Ended(t *tracee.Thread, s ptrace.Stop) {
 			l.c.tracees.Drop(other)
 		}
 	}
-	l.c.traps.tellUncounted()
+	l.c.tellUncounted()
 	l.c.publish(undead(s))
 	l.c.parting.finish(ErrEnded)
 }
@@ -86,7 +86,7 @@ func (l *lifecycle) Lost(err error) {
 	if l.c.parting.regain() {
 		return
 	}
-	l.c.traps.tellUncounted()
+	l.c.tellUncounted()
 	if e, ok := l.c.parting.endUnseen(); ok {
 		l.c.publish(e)
 	} else {

@@ -55,6 +55,9 @@ func (p *probes) openAt(b *bkpt.Breakpoint, shared *bkpt.Uprobes, open func(path
 	if !b.Plan().Probeable() {
 		return nil, errNotProbeable
 	}
+	if made, ok := p.take(b); ok {
+		return p.planted(b, made, true)
+	}
 	f, at, err := p.textFile(b.Addr)
 	if err != nil {
 		return nil, err
@@ -74,7 +77,12 @@ func (p *probes) openAt(b *bkpt.Breakpoint, shared *bkpt.Uprobes, open func(path
 			return nil, err
 		}
 	}
-	err = nil
+	return p.planted(b, probe, isNew)
+}
+
+// planted checks that the kernel has planted the probe of a breakpoint. One that is new is discarded otherwise.
+func (p *probes) planted(b *bkpt.Breakpoint, probe bkpt.Probe, isNew bool) (bkpt.Probe, error) {
+	var err error
 	if p.c.image.executing() {
 		// The file may be that of another program, and addr the middle of one of its instructions. It executes none before
 		// its exec has been handled (TestBreakBeforeExecReport).
@@ -88,7 +96,7 @@ func (p *probes) openAt(b *bkpt.Breakpoint, shared *bkpt.Uprobes, open func(path
 	if err != nil {
 		if isNew {
 			closed := p.discard(probe)
-			if err == syscall.ESRCH {
+			if err == syscall.ESRCH && probe.(placed).batch == nil {
 				<-closed
 			}
 		}
@@ -113,7 +121,7 @@ func (p *probes) make(f *os.File, at place, open func(path string, off uint64) (
 		return nil, err
 	}
 	p.open.Add(1)
-	probe := placed{made, at, make(chan struct{})}
+	probe := placed{Closer: made, place: at, gone: make(chan struct{})}
 	p.placed = append(staying(p.placed), leaving{place: at, closed: probe.gone})
 	return probe, nil
 }

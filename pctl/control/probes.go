@@ -34,8 +34,10 @@ type probes struct {
 	count   *bkpt.Uprobes  // the kind that counts at one address
 	total   *bkpt.Uprobes  // the kind that counts wherever its file is mapped
 	tallies map[uint64]*tally
-	hit     perfevent.Hit // work space
-	there   readOnly      // work space
+	ready   map[uint64]part // probes that were made for breakpoints which are about to be set
+	batches []*batch        // of these
+	hit     perfevent.Hit   // work space
+	there   readOnly        // work space
 	closer  *perfevent.Closer
 	open    atomic.Int32 // probes that are not closed yet
 	leaving []leaving    // those that are being closed, or were closed lately
@@ -129,6 +131,9 @@ func (p *probes) chooseSignal() (syscall.Signal, error) {
 // counts none.
 func (p *probes) discard(probe bkpt.Probe) <-chan struct{} {
 	made := probe.(placed)
+	if made.batch != nil {
+		return p.part(made)
+	}
 	switch inner := made.Closer.(type) {
 	case *tally:
 		made.Closer = inner.freeze()
@@ -173,10 +178,17 @@ func (p *probes) demandProbes() error {
 	return nil
 }
 
-// inUse returns the number of probes that are breakpoints.
+// lasting returns the number of breakpoints that are probes.
+func (p *probes) lasting() int { return p.stop.Len() + p.count.Len() + p.total.Len() }
+
+// inUse returns the number of probes that are breakpoints, without those of batches.
 func (p *probes) inUse() (n int) {
 	for _, u := range p.kinds() {
-		n += u.Len()
+		u.Each(func(probe bkpt.Probe) {
+			if probe.(placed).batch == nil {
+				n++
+			}
+		})
 	}
 	return n
 }

@@ -70,7 +70,7 @@ func (c *Controller) Release(ctx context.Context, m Mode) error {
 
 func (p *parting) release(m Mode) {
 	p.c.traps.tellUnwatched()
-	p.c.traps.tellUncounted()
+	p.c.tellUncounted()
 	// A program that is executed meanwhile is not stopped, and gets no traps.
 	p.c.rendezvous.points, p.c.rendezvous.here, p.c.image.symbolic, p.c.catches, p.c.opt.Linker = 0, nil, nil, nil, false
 	if m == ModeKill && p.g.Group.StopSignal.Load() != 0 {

@@ -15,15 +15,18 @@ import (
 	"ptools/pctl/notify"
 )
 
-// SymbolBreak is a breakpoint at every function of a name. It waits for objects that are not
+// SymbolBreak is a breakpoint at every function that is sought: of a name, or by a pattern. It waits for objects that are not
 // loaded yet, and is looked up anew after an exec. For an indirect function it is set at the
 // implementations that callers get.
 type SymbolBreak struct {
 	c              *Controller
 	object, symbol string
 	off            uint64
+	find           func(*elfsym.File) []Found // nil: functions called symbol
 	handler        Handler
-	places         []*Break    // control goroutine's
+	places         []*Break // control goroutine's
+	sites          sites
+	lacking        []refused   // places that are still to be reported
 	resolvers      []*resolver // of indirect functions; likewise
 	removed        bool
 	asking         bool  // BreakSymbol has not returned
@@ -77,7 +80,13 @@ func (s *SymbolBreak) tell() {
 // from handlers. A place that comes later and cannot be had is an event, notify.BreakRefused.
 // So is an object that cannot be opened for want of descriptors or memory.
 func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off uint64, h Handler) (*SymbolBreak, error) {
-	s := &SymbolBreak{c: c, object: object, symbol: symbol, off: off, handler: h, asking: true}
+	return c.BreakEach(ctx, object, symbol, off, nil, h)
+}
+
+// BreakEach is BreakSymbol for what find returns for each file, on the control goroutine; nil: functions called symbol. Those that cannot
+// have a breakpoint are one event for all that come together, and an error if none can. So are more than MostPlaces.
+func (c *Controller) BreakEach(ctx context.Context, object, symbol string, off uint64, find func(*elfsym.File) []Found, h Handler) (*SymbolBreak, error) {
+	s := &SymbolBreak{c: c, object: object, symbol: symbol, off: off, find: find, handler: h, asking: true}
 	s.shares.Store(new([]*share))
 	err := c.either(ctx, func() {
 		c.image.symbolic = append(c.image.symbolic, s)
@@ -92,7 +101,7 @@ func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off
 		}
 		s.asking = false
 	})
-	if err == nil && isRefusal(s.err) {
+	if err == nil && s.fails() {
 		s.Remove(context.WithoutCancel(ctx))
 		err = s.err
 	}
@@ -127,6 +136,7 @@ func (s *SymbolBreak) resolve(of *program.Image, objects []handle.Object) {
 	s.places = slices.DeleteFunc(s.places, func(b *Break) bool { return b.bp == nil })
 	s.resolvers = slices.DeleteFunc(s.resolvers, func(r *resolver) bool { return r.entry.bp == nil })
 	var unread []handle.Object
+	var found []seek
 	for _, o := range objects {
 		if o.Lack != nil {
 			unread = append(unread, o)
@@ -134,19 +144,16 @@ func (s *SymbolBreak) resolve(of *program.Image, objects []handle.Object) {
 		if o.File == nil {
 			continue
 		}
-		for _, sym := range o.File.ByName(s.symbol) {
-			if !s.c.Space().Holds(&o, o.Bias+sym.Addr) {
-				continue
-			}
-			switch sym.Kind {
-			case elfsym.Object:
-			case elfsym.IFunc:
-				s.followResolver(of, o, sym)
-			default:
-				s.place(of, o.Bias+sym.Addr, o.Bias+s.placeIn(&o, &sym))
+		for _, sym := range s.in(o.File) {
+			if sym.Kind != elfsym.Object && s.c.Space().Holds(&o, o.Bias+sym.Addr) {
+				found = append(found, seek{&o, sym})
 			}
 		}
 	}
+	if s.tooMany(found) {
+		found = nil
+	}
+	s.placeAll(of, found)
 	s.tell()
 	if of == s.c.image.program {
 		s.tellUnread(unread)
@@ -167,12 +174,12 @@ func (s *SymbolBreak) tellUnread(objects []handle.Object) {
 }
 
 // placeIn returns where in a function the breakpoint is set, as a link-time address.
-func (s *SymbolBreak) placeIn(o *handle.Object, sym *elfsym.Sym) uint64 {
+func (s *SymbolBreak) placeIn(o *handle.Object, sym *Found) uint64 {
 	x := &s.c.traps
-	if s.off == 0 && s.c.opt.CountAt != nil && x.purposeOf(s.handler, toCountAll).counts() && x.probesSuit(toCountAll) {
-		return s.c.opt.CountAt(o.File, sym)
+	if sym.Off == 0 && s.c.opt.CountAt != nil && x.purposeOf(s.handler, toCountAll).counts() && x.probesSuit(toCountAll) {
+		return s.c.opt.CountAt(o.File, &sym.Sym)
 	}
-	return sym.Addr + s.off
+	return sym.Addr + sym.Off
 }
 
 // toEntries sets the breakpoint at the beginnings of functions that it counted further on. Where it cannot be set, it continues to count.
@@ -194,15 +201,15 @@ func (s *SymbolBreak) toEntries() {
 	})
 }
 
-// place sets the breakpoint at addr, in the function at entry.
-func (s *SymbolBreak) place(of *program.Image, entry, addr uint64) {
+// place sets the breakpoint at addr, in the function at entry, where it counts for a site.
+func (s *SymbolBreak) place(of *program.Image, at *site, entry, addr uint64) {
 	if slices.ContainsFunc(s.places, func(b *Break) bool { return b.addr == addr }) {
 		return
 	}
 	b, err := s.c.traps.addBreak(of, addr, s.hit, s.c.traps.purposeOf(s.handler, toCountAll))
 	if err != nil {
 		if !s.c.image.executing() { // else it is looked up in the new image
-			s.refuse(addr, err)
+			s.refuse(at, addr, err)
 		}
 		return
 	}
@@ -211,13 +218,14 @@ func (s *SymbolBreak) place(of *program.Image, entry, addr uint64) {
 		return
 	}
 	s.found.Store(true)
-	b.symbol, b.client = s, true
+	b.symbol, b.site, b.client = s, at, true
 	s.missed.set(&s.c.traps, b.bp)
-	if entry+s.off != addr {
+	if entry+at.off != addr {
 		b.entry = entry
 	}
 	s.counted(b)
 	s.places = append(s.places, b)
+	s.sites.add(at, b)
 }
 
 // counted adds what the kernel counts for a place. Where a file is mapped several times one count is for all.
@@ -234,29 +242,6 @@ func (s *SymbolBreak) counted(b *Break) {
 	}
 	shares := append(slices.Clone(*s.shares.Load()), b.share)
 	s.shares.Store(&shares)
-}
-
-// refuse notes that the breakpoint cannot be set at addr, and notifies the clients unless
-// BreakSymbol returns the error. Data of that name is no place. A program that was replaced has
-// no places.
-func (s *SymbolBreak) refuse(addr uint64, err error) {
-	if err == errReplacedProgram {
-		return
-	}
-	s.err = err
-	if !s.c.image.program.IsText(addr) {
-		return
-	}
-	s.found.Store(true)
-	s.missed.known = append(s.missed.known, addr)
-	if s.asking && isRefusal(err) {
-		return
-	}
-	e := notify.Event{Kind: notify.BreakRefused, Addr: addr, Symbol: s.symbol, Offset: s.off, Err: err}
-	if o, ok := s.c.Space().Object(addr); ok {
-		e.Object = o.Name
-	}
-	s.c.publish(e)
 }
 
 // isRefusal reports whether err is that of a place that could have a breakpoint otherwise.

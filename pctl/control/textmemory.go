@@ -38,7 +38,7 @@ func (x *traps) readAt(p []byte, addr int64) (int, error) {
 // writeAt writes the target's memory under the breakpoints. It may wait: the memory of a program that is executed
 // meanwhile is not written (TestWriteAcrossExec).
 func (x *traps) writeAt(p []byte, addr int64) (int, error) {
-	of, probes := x.c.image.program, x.probes.inUse()
+	of, probes := x.c.image.program, x.probes.lasting()
 	x.hideLeaving()
 	if x.probes.inherited(uint64(addr), len(p)) {
 		return 0, ErrForeignTrap
@@ -56,7 +56,7 @@ func (x *traps) writeAt(p []byte, addr int64) (int, error) {
 	}); err != nil {
 		return 0, err
 	}
-	if x.probes.inUse() < probes {
+	if x.probes.lasting() < probes {
 		x.killRisk.int3(errTextChanged)
 	}
 	return len(p), nil

@@ -104,6 +104,7 @@ func (x *traps) newTable() *bkpt.Table {
 	x.ground.pid = x.g.PID
 	t.SetGround(&x.ground)
 	t.HideElsewhere(x.hideElsewhere)
+	t.Stays = x.stays
 	x.g.Text = t
 	return t
 }

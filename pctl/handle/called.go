@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ptools/internal/glob"
 	"ptools/internal/procfs"
 )
 
@@ -12,20 +13,25 @@ import (
 // ("libc.so.6"), that up to .so, before it, or up to a later dot ("libc.so", "libc"), or "a.out" for the main program. Only if there are none,
 // names that cannot be seen in the map count: what a library calls itself (its DT_SONAME, "libz.so.1" of libz.so.1.2.13), and by which name the
 // main program was executed (a link's, "redis-server" of redis-check-rdb). Then all objects are opened, else those that are returned. All objects have the
-// empty name.
+// empty name. In a name * is any text and ? any character.
 func (s *Space) Named(name string) []Object {
 	state := s.now.Load()
 	found := state.called(func(o *object, isMain bool) bool {
-		return name == "" || isMain && name == "a.out" || slices.Contains(o.names(), name)
+		return name == "" || isMain && glob.Match(name, "a.out") || hasName(o.names(), name)
 	})
 	if len(found) == 0 {
-		found = state.called(func(o *object, isMain bool) bool { return slices.Contains(s.hiddenNames(o, isMain), name) })
+		found = state.called(func(o *object, isMain bool) bool { return hasName(s.hiddenNames(o, isMain), name) })
 	}
 	var list []Object
 	for _, o := range found {
 		list = append(list, s.object(o))
 	}
 	return list
+}
+
+// hasName reports whether one of some names is the one that is meant.
+func hasName(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return n == name || glob.Match(name, n) })
 }
 
 // Names returns all names of an object by which Named finds it.
