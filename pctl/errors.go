@@ -123,6 +123,8 @@ var (
 	// ErrMappedAgain: since the breakpoint was set the program has mapped its text again, where there is no int3. Hits there were
 	// not counted. KindBreakRefused has it at the end.
 	ErrMappedAgain = control.ErrMappedAgain
+	// ErrLate: the breakpoint was set late in an object, because the thread that loaded it blocked the signals of uprobes.
+	ErrLate = control.ErrLate
 	// ErrMappedUnprobed: since the breakpoint was set, as a uprobe, the program has mapped its text MAP_SHARED, or so that it can be
 	// written. The kernel plants no uprobes there, and hits there were not counted. KindBreakRefused has it at the end.
 	ErrMappedUnprobed = control.ErrMappedUnprobed

@@ -1,6 +1,7 @@
 package pctl
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -105,7 +106,11 @@ func (e *Event) append(b []byte) []byte {
 	case KindGroupContinue:
 		return append(b, "continued by a signal"...)
 	case KindBreakRefused:
-		b = fmt.Appendf(b, "breakpoint %s not set", clean.Text(e.Symbol))
+		done := "not set"
+		if errors.Is(e.Err, ErrLate) {
+			done = "set late"
+		}
+		b = fmt.Appendf(b, "breakpoint %s %s", clean.Text(e.Symbol), done)
 		if e.Addr != 0 {
 			b = fmt.Appendf(b, " at %#x", e.Addr)
 		}

@@ -56,3 +56,13 @@ func (x *index) appendOf(bs []*Breakpoint, k Kind, armed bool) []*Breakpoint {
 	}
 	return bs
 }
+
+// Of returns the living breakpoints of one kind, in ascending order.
+func (x *index) Of(k Kind) (bs []*Breakpoint) {
+	for _, b := range x.sorted {
+		if b.trap == k && !b.dead {
+			bs = append(bs, b)
+		}
+	}
+	return bs
+}

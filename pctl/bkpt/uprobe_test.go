@@ -253,8 +253,36 @@ func TestChange(t *testing.T) {
 	if m.b[0] != 0x90 {
 		t.Errorf("byte %#x, want what was written", m.b[0])
 	}
-	if err := tab.Change(b, stop); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("Change of an int3: %v", err)
+}
+
+// TestChangeToProbe: an int3 becomes a probe, or stays where there can be none. A thread that has executed it before is set back.
+func TestChangeToProbe(t *testing.T) {
+	m := newText()
+	k := &kernel{text: m, prompt: true, refuse: textBase}
+	stop := NewUprobes(k.probe, k.discard)
+	tab := NewTable(m)
+	must(t, tab.Arm())
+	b, err := tab.Add(textBase)
+	must(t, err)
+	if err := tab.Change(b, stop); !errors.Is(err, errRefused) || b.After() || !b.Armed() || m.b[0] != breakByte || len(tab.Of(tab.Default())) != 1 {
+		t.Errorf("refused: %v, a probe %t, armed %t, text %#x", err, b.After(), b.Armed(), m.b[0])
+	}
+	k.refuse = 0
+	must(t, tab.Change(b, stop))
+	if !b.After() || !b.Armed() || stop.Len() != 1 || k.living() != 1 || len(tab.Of(tab.Default())) != 0 {
+		t.Errorf("a probe %t, armed %t, %d probes", b.After(), b.Armed(), k.living())
+	}
+	if at, ok := tab.TrapAt(textBase); at != nil || !ok {
+		t.Errorf("a thread behind the int3: %v, %t, want one that was lifted", at, ok)
+	}
+	must(t, tab.Disarm())
+	text := []byte{m.b[0]}
+	if tab.Overlay(text, textBase); m.b[0] != breakByte || text[0] != newText().b[0] {
+		t.Errorf("the text is %#x, shown as %#x", m.b[0], text[0])
+	}
+	must(t, tab.Remove(b))
+	if m.b[0] != newText().b[0] || k.living() != 0 {
+		t.Errorf("at the end the text is %#x, with %d probes", m.b[0], k.living())
 	}
 }
 

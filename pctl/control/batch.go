@@ -40,6 +40,10 @@ func (x *traps) prepare(addrs []uint64, why purpose) (finish func()) {
 	if len(addrs) < leastBatch || !perfevent.Links() || !x.probesSuit(why) || x.g.Phase().Over() || x.c.image.program.Is32Bit() {
 		return func() {}
 	}
+	of := x.c.image.program
+	if toProbes(x, of); of != x.c.image.program || x.g.Phase().Over() {
+		return func() {} // its addresses are those of another program
+	}
 	if err := p.openProbes(); err != nil && !why.counts() {
 		return func() {}
 	}

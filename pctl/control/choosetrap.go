@@ -113,6 +113,9 @@ func (x *traps) place(of *program.Image, addr uint64, p purpose) (*bkpt.Breakpoi
 	}
 	var refused error
 	if x.probesSuit(p) {
+		if toProbes(x, of); of != x.c.image.program {
+			return nil, errReplacedProgram
+		}
 		if refused = x.probes.openProbes(); errors.Is(refused, errBlocked) && p.counts() {
 			refused = nil // what counts sends no signal
 		}
@@ -162,13 +165,13 @@ var ErrOwnProbe = errors.New("the file is mapped a second time, and has a uprobe
 var errNotUprobe = errors.New("an int3 is asked for here")
 
 // probesSuit reports whether uprobes are the first choice. A target that is killed when we die
-// does not need their protection.
+// does not need their protection, but beside uprobes of ours its int3s are not safe (swallowed.go).
 func (x *traps) probesSuit(p purpose) bool {
 	switch x.c.opt.Trap {
 	case TrapInt3:
 		return false
 	case TrapAuto:
-		return p.counts() || x.c.opt.Mode != ModeKill
+		return p.counts() || x.c.opt.Mode != ModeKill || hasProbes(&x.probes)
 	}
 	return true
 }

@@ -6,6 +6,7 @@ import (
 
 	"ptools/internal/perfevent"
 	"ptools/internal/ptest"
+	"ptools/pctl/notify"
 )
 
 // foreign is a target in which another program has a uprobe, as perf and bpftrace do.
@@ -123,4 +124,127 @@ func TestForeignUprobeShares(t *testing.T) {
 		t.Error(err)
 	}
 	f.hits(b, 100)
+}
+
+// elsewhere starts another process of the same program, and counts its arrivals at f_push by a uprobe of that process.
+func (f *foreign) elsewhere() *perfevent.Counter {
+	f.t.Helper()
+	g := ptest.StartWith(f.t, &ptest.Options{Truth: ptest.NewTruth(f.t)}, f.exe, "-t", "1", "-f", "push")
+	g.Ready()
+	other, err := perfevent.OpenCounter(g.PID, g.PID, f.exe, f.off, 0)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { other.Close() })
+	f.passes(other, 10)
+	return other
+}
+
+// TestInt3Swallowed: where another program has a uprobe in another process, an int3 of ours is hit as long as our process has no uprobes.
+// If it gets one, at any place, the kernel takes the int3 for its own.
+func TestInt3Swallowed(t *testing.T) {
+	f := newForeign(t, &Options{Mode: ModeKill, Trap: TrapInt3})
+	f.elsewhere()
+	b, err := f.c.Break(bg, f.addr, func(*Hit) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.hits(b, 10)
+	never := f.off + f.c.Space().ByName("", "f_nop")[0].Addr - f.addr
+	own, err := perfevent.OpenCounter(f.PID, f.PID, f.exe, never, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := b.Hits()
+	f.AwaitWork(1000)
+	if n := b.Hits() - before; n > 1 { // one may have been on its way
+		t.Errorf("%d hits of an int3 in a process that has uprobes", n)
+	}
+	if err := own.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNoInt3BesideProbes: int3s become uprobes when their process gets one, for a breakpoint that counts, and others that are set
+// later are uprobes. So none is lost to the uprobe of another program in another process.
+func TestNoInt3BesideProbes(t *testing.T) {
+	f := newForeign(t, &Options{Mode: ModeKill})
+	b, err := f.c.Break(bg, f.addr, func(*Hit) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.hits(b, 10)
+	f.elsewhere()
+	count, err := f.c.BreakSymbol(bg, "", "main", 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.hits(b, 1000)
+	late, err := f.c.Break(bg, f.addr, func(*Hit) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.hits(late, 10)
+	if err := f.c.Do(bg, func() {
+		if n := len(int3s(&f.c.traps)); n != 0 {
+			t.Errorf("%d int3s beside uprobes", n)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []*Break{b, late} {
+		if err := b.Remove(bg); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := count.Remove(bg); err != nil {
+		t.Error(err)
+	}
+	f.AwaitWork(1)
+}
+
+// TestLateLoad: if the thread that loads an object blocks the signals of uprobes, a breakpoint in it is set when they come, and that
+// hits before were not counted is said.
+func TestLateLoad(t *testing.T) {
+	needX86(t)
+	needUprobes(t)
+	plugin := ptest.BuildC(t, "plugin.c", "-shared", "-fPIC")
+	for _, tt := range []struct {
+		orders string
+		hits   uint64
+		want   error
+	}{
+		{"lpp", 2, nil},
+		{"blpup", 1, ErrLate},
+		{"blup", 1, ErrLate},
+	} {
+		g := ptest.StartWith(t, &ptest.Options{Foreign: true}, ptest.BuildC(t, "testdata/lateload.c"), plugin)
+		g.Ready()
+		c := attach(t, g.PID, &Options{Trap: TrapUprobe})
+		events := c.Bus().Subscribe(notify.BreakRefused, notify.Undead)
+		s, err := c.BreakSymbol(bg, "", "plugin_call", 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order(t, g, tt.orders)
+		g.Stdin.Close()
+		var told error
+		for {
+			e, err := events.Next(bg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == notify.Undead {
+				break
+			}
+			if told != nil || e.Symbol != "plugin_call" || e.Object == "" {
+				t.Errorf("%s: told again, or of what: %v", tt.orders, e)
+			}
+			told = e.Err
+		}
+		events.Close()
+		if s.Hits() != tt.hits || !errors.Is(told, tt.want) {
+			t.Errorf("%s: %d hits, want %d; told %v, want %v", tt.orders, s.Hits(), tt.hits, told, tt.want)
+		}
+	}
 }

@@ -24,7 +24,7 @@ func (i *image) followLinker() {
 	if i.linkerNeeded() {
 		p = forUs
 	}
-	b, refused := i.c.traps.addBreak(of, addr, func(*Hit) { i.linkerCalled() }, p)
+	b, refused := i.c.traps.addBreak(of, addr, i.linkerCalled, p)
 	if refused == errReplacedProgram {
 		return // followImage has followed the linker of the other program
 	}
@@ -36,8 +36,13 @@ func (i *image) followLinker() {
 }
 
 // linkerCalled is called when a thread has hit the linker's breakpoint.
-func (i *image) linkerCalled() {
+func (i *image) linkerCalled(h *Hit) {
 	of := i.program
+	var before map[*Break]bool
+	late := h.Late()
+	if late {
+		before = i.places()
+	}
 	change, ok := of.LinkerCalled()
 	if !ok {
 		return
@@ -47,6 +52,9 @@ func (i *image) linkerCalled() {
 	}
 	if of != i.program {
 		return // another thread has executed a program meanwhile
+	}
+	if late {
+		i.tellLate(before)
 	}
 	if i.noMain {
 		i.planMainByLinker()
