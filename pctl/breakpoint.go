@@ -41,7 +41,9 @@ type breakpoint interface {
 // may be at several addresses. That includes objects that are loaded later, and those of programs that are
 // executed later. A pattern names all functions that match when their object comes, up to 2,000: if more match, Break fails, or of an object
 // that comes later KindBreakRefused says so. If a breakpoint cannot be set in such an object, or an object cannot be read for want of
-// descriptors or memory, KindBreakRefused says why. A place named by address is forgotten at an exec. A place
+// descriptors or memory, KindBreakRefused says why. A place named by address is forgotten at an exec. A line
+// of a source file is at each piece of code that it has, in inlined copies too (Breakpoint.Source). A place inside an instruction is refused with
+// ErrMidInstruction, as far as functions' symbols show it. A place
 // inside a restartable sequence (rseq(2)) that its file lists is refused with ErrRestartable. Each hit inside a
 // sequence that no file lists aborts the sequence. Break may be called from a Handler.
 func (p *Process) Break(ctx context.Context, where Where, h Handler) (*Breakpoint, error) {
@@ -59,7 +61,7 @@ func breakAt(ctx context.Context, p *Process, where Where, find *finder, h Handl
 	if err != nil {
 		return nil, err
 	}
-	if where.Symbol != "" && !c.OnControl() {
+	if !where.isAddr() && !c.OnControl() {
 		readSymbols(p, where, find)
 	}
 	b := &Breakpoint{p: p, where: where, handler: h, find: find}
@@ -75,10 +77,10 @@ func breakAt(ctx context.Context, p *Process, where Where, find *finder, h Handl
 	// On the control goroutine, so that b is whole before it is hit.
 	set := func() {
 		switch {
-		case where.Symbol == "":
+		case where.isAddr():
 			b.b, err = c.Break(ctx, where.Addr, on)
 		case find != nil:
-			b.b, err = c.BreakEach(ctx, where.Object, where.Symbol, where.Offset, find.find, on)
+			b.b, err = c.BreakEach(ctx, find.sought(where), on)
 		default:
 			b.b, err = c.BreakSymbol(ctx, where.Object, where.Symbol, where.Offset, on)
 		}

@@ -101,6 +101,8 @@ var (
 	ErrNotHeld = control.ErrNotHeld
 	// ErrNoUprobe: TrapUprobe was asked for and no uprobe can be had.
 	ErrNoUprobe = control.ErrNoUprobe
+	// ErrMidInstruction: the breakpoint would be inside an instruction. A trap there would be an operand, and change what the process does.
+	ErrMidInstruction = control.ErrMidInstruction
 	// ErrRestartable: the breakpoint would be inside a restartable sequence (rseq(2)),
 	// which each hit would abort. Set it in front of or behind the sequence.
 	ErrRestartable = control.ErrRestartable

@@ -105,7 +105,7 @@ func (s *Session) begun(held *controlled, b control.Birth) error {
 	}
 	held.follow.Begin(p)
 	for _, from := range s.breakpointsOf(b.Parent) {
-		if from.where.Symbol == "" && b.Executes {
+		if from.where.isAddr() && b.Executes {
 			continue // of the parent's program
 		}
 		if _, err := breakAt(context.Background(), p, from.where, from.find, from.handler); err != nil {

@@ -179,7 +179,7 @@ func (s *Session) attach(ctx context.Context, pid int, o *GrabOptions) (handle.C
 func (s *Session) control(held *controlled) *control.Options {
 	o := &control.Options{
 		Stop: places(held.stop), Mode: control.Mode(held.mode), Linker: held.linker, Trap: control.Trap(held.trap), OnThreadStart: held.starts,
-		CountAt: calls.CountingPlace, Files: s.files, Guard: guarded.Load(), KeepAwake: s.keepAwake, Trace: s.newTrace(),
+		CountAt: calls.CountingPlace, Begins: begins, Files: s.files, Guard: guarded.Load(), KeepAwake: s.keepAwake, Trace: s.newTrace(),
 	}
 	if held.follow != nil {
 		o.Follow = func(b control.Birth) (*control.Options, error) { return s.born(held, b) }

@@ -31,6 +31,9 @@ func TestParseWhere(t *testing.T) {
 		{"mall*", Where{Symbol: "mall*"}},
 		{"a.out`f?o+4", Where{Object: "a.out", Symbol: "f?o", Offset: 4}},
 		{"lib*`*alloc", Where{Object: "lib*", Symbol: "*alloc"}},
+		{"main.c:42", Where{File: "main.c", Line: 42}},
+		{"src/main.go:7", Where{File: "src/main.go", Line: 7}},
+		{"a.out`x.rs:1", Where{Object: "a.out", File: "x.rs", Line: 1}},
 		{"f+1+0", Where{Symbol: "f+1"}},
 		{"f+1+0x0", Where{Symbol: "f+1"}},
 	} {
@@ -40,7 +43,7 @@ func TestParseWhere(t *testing.T) {
 		}
 	}
 	for _, in := range []string{"", "0x", "0x12+4", "0xzz", "0x11112222333344445", "`f", "lib`", "f+0x11112222333344445",
-		"main.c:42", "src/main.go:7", "a.out`x.rs:1",
+		"main.c:0", "main.c:7+4", "m*.c:7", "main.c:99999999999999999999",
 		"libc.so.6:malloc", "/usr/bin/bank:transfer", "401000", "7f00deadbeef"} {
 		if got, err := ParseWhere(in); err == nil {
 			t.Errorf("ParseWhere(%q) = %+v; want an error", in, got)

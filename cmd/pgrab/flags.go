@@ -28,7 +28,9 @@ flags:
 %s
 A SYMBOL may be a raw or a demangled name. Without parameters or type arguments
 it means all such functions, and the clones that the compiler has made. Of a
-pattern, as mall*, hits are counted and named by function. A symbol
+pattern, as mall*, hits are counted and named by function. FILE:LINE is all
+places that have code of the line, those of inlined copies too; FILE is the end
+of a path, as util.c or src/util.c. A symbol
 that no object has is waited for; if none comes, that is said, with the
 functions that it is inlined in, and the exit status is 1. A number without a
 unit is seconds. While a process is held at a rendezvous, a line or the end of
@@ -124,7 +126,7 @@ func parse(args []string) (*options, error) {
 	f.StringSliceVarP(&stops, "stop", "s", nil, "stop at `POINT`s: grab, create, exec, preinit, postinit, main, none\n(each once; default: grab with -p, create with a COMMAND)")
 	f.StringVarP(&hold, "hold", "H", "", "stay for `DURATION` at each rendezvous, then continue\n(default: until a line or end of file on standard input)")
 	f.StringVarP(&limit, "time", "t", "", "let go after `DURATION` (default: when the target ends)")
-	f.StringArrayVarP(&wheres, "break", "b", nil, "breakpoint `WHERE`: SYMBOL, OBJECT`SYMBOL, either with +OFFSET,\nor 0xADDRESS; * and ? in them stand for any text or character,\nfor up to 2000 functions (repeatable)")
+	f.StringArrayVarP(&wheres, "break", "b", nil, "breakpoint `WHERE`: SYMBOL, OBJECT`SYMBOL, either with +OFFSET,\nFILE:LINE, OBJECT`FILE:LINE, or 0xADDRESS; * and ? in names\nstand for any text or character, for up to 2000 functions\n(repeatable)")
 	f.IntVarP(&o.hits, "hits", "n", 0, "after `HITS` hits take the breakpoints away, and let a\nprocess of -p go (default 1000 on a terminal; else, and\nwith 0, never)")
 	f.BoolVarP(&where, "where", "w", false, "the threads' stacks at each rendezvous, and what they wait\nfor; with -b the hit thread's stack at each hit. With -p\nand without -s and -H nothing is held longer than the look:\nwithout -b and -t pgrab looks and lets go, and of a Go\nprogram it shows the goroutines, without stopping it")
 	f.BoolVar(&each, "each", false, "like -w, but threads or goroutines with the same stack one by\none")

@@ -27,7 +27,7 @@ func (t *target) plant(ctx context.Context) {
 		b, err := t.p.Break(ctx, w, h)
 		if err != nil {
 			if ctx.Err() == nil && !over(err) {
-				if w.Symbol == "" && errors.Is(err, syscall.EFAULT) {
+				if w.Symbol == "" && w.File == "" && errors.Is(err, syscall.EFAULT) {
 					err = &pctl.Error{Op: "break " + w.String(), PID: t.p.PID(), Err: errUnmapped}
 				}
 				t.complain(err)
@@ -36,10 +36,35 @@ func (t *target) plant(ctx context.Context) {
 			continue
 		}
 		t.planted = append(t.planted, b)
-		if len(b.Addrs()) == 0 && t.showsEvents() && len(t.pids) != 0 {
-			t.note("no object that is loaded has " + w.String() + " yet; waiting for one")
+		if text := t.newsOf(b); text != "" && t.showsEvents() && t.tree.isNews(text) {
+			t.note(text)
 		}
 	}
+}
+
+// newsOf returns what there is to say of a breakpoint that was set just now.
+func (t *target) newsOf(b *pctl.Breakpoint) string {
+	w := b.Where()
+	switch n := len(b.Addrs()); {
+	case n == 0 && len(t.pids) != 0 && b.Source().Known:
+		return b.NoCode().Error() + "; waiting for an object that has"
+	case n == 0 && len(t.pids) != 0:
+		return "no object that is loaded has " + w.String() + " yet; waiting for one"
+	case n > 1 && w.File != "":
+		return w.String() + " has " + plural(n, "place") + inFiles(b)
+	case w.File != "" && len(b.Source().Files) > 1:
+		return w.String() + " is ambiguous" + inFiles(b)
+	}
+	return ""
+}
+
+// inFiles names the source files that a line is in, if they are several.
+func inFiles(b *pctl.Breakpoint) string {
+	files := b.Source().Files
+	if len(files) < 2 {
+		return ""
+	}
+	return ", in " + plural(len(files), "file") + " of that name: " + strings.Join(files, ", ")
 }
 
 // lacks reports a place where a breakpoint could not be set, or whose text is gone. From then on hits there are not
@@ -78,6 +103,9 @@ func inlinedIn(b *pctl.Breakpoint) string {
 
 func (t *target) whyUnset(b *pctl.Breakpoint) string {
 	text := "breakpoint " + b.Where().String() + " was never set: "
+	if why := b.NoCode(); why != nil && t.p.Lack(b.Where()) == nil {
+		return text + why.Error()
+	}
 	if inlined := inlinedIn(b); inlined != "" {
 		return text + "it is inlined in " + inlined
 	}
@@ -248,10 +276,10 @@ func (t *target) count() {
 	t.counts = append(t.counts, rows...)
 }
 
-// counted returns the count of a breakpoint; of a pattern that of each function, the most hits first.
+// counted returns the count of a breakpoint; of a pattern or a line that of each place, the most hits first.
 func (t *target) counted(b *pctl.Breakpoint) (rows []count) {
 	places := b.Places()
-	if !b.Where().IsPattern() || len(places) == 0 {
+	if !b.Where().IsPattern() && b.Where().File == "" || len(places) == 0 {
 		return []count{{pid: t.p.PID(), where: b.Where(), addrs: b.Addrs(), hits: b.Hits()}}
 	}
 	for _, p := range places {
@@ -260,7 +288,7 @@ func (t *target) counted(b *pctl.Breakpoint) (rows []count) {
 	return rows
 }
 
-// withoutUnhit replaces the functions of a pattern that were not hit by one row.
+// withoutUnhit replaces the places of a pattern or line that were not hit by one row.
 func withoutUnhit(rows []count) []count {
 	hit := slices.IndexFunc(rows, func(c count) bool { return c.function != function{} && c.hits == 0 })
 	if hit < 0 {

@@ -130,15 +130,19 @@ func (text) counts(b []byte, rows []count) []byte {
 
 // name returns what the hits of a row are of.
 func (c *count) name() string {
+	line, what := "", "function"
+	if c.where.File != "" {
+		line, what = c.where.String()+": ", "place"
+	}
 	switch f := c.function; {
 	case c.unhit > 0:
-		return c.where.String() + ": " + plural(c.unhit, "function") + " not hit"
+		return c.where.String() + ": " + plural(c.unhit, what) + " not hit"
 	case f == function{}:
 		return c.where.String()
 	case f.offset > 0:
-		return fmt.Sprintf("%s+%#x in %s", f.symbol, f.offset, clean.Base(f.object))
+		return fmt.Sprintf("%s%s+%#x in %s", line, f.symbol, f.offset, clean.Base(f.object))
 	default:
-		return f.symbol + " in " + clean.Base(f.object)
+		return line + f.symbol + " in " + clean.Base(f.object)
 	}
 }
 

@@ -10,14 +10,17 @@ import (
 	"ptools/internal/elfsym"
 )
 
-// A sourceLine is a line of a source file, which a pattern names instead of a function.
-type sourceLine struct {
-	file string
-	line int
+// A SourceLine is a line of a source file. File is the end of its path.
+type SourceLine struct {
+	File string
+	Line int
 }
 
-// parseLine reads FILE:LINE. In names of functions colons come in pairs, and no number follows.
-func parseLine(text string) (l *sourceLine, err error) {
+// String returns FILE:LINE.
+func (l *SourceLine) String() string { return l.File + ":" + strconv.Itoa(l.Line) }
+
+// ParseLine reads FILE:LINE. It returns nil for another text. In names of functions colons come in pairs, and no number follows.
+func ParseLine(text string) (l *SourceLine, err error) {
 	file, number, ok := cutLast(text, ":")
 	if !ok || file == "" || strings.HasSuffix(file, ":") || number == "" || strings.Trim(number, "0123456789") != "" {
 		return nil, nil
@@ -29,7 +32,7 @@ func parseLine(text string) (l *sourceLine, err error) {
 	if strings.ContainsAny(file, "*?") {
 		return nil, errors.New("the file of a line is the end of its path, and no pattern")
 	}
-	return &sourceLine{file, n}, nil
+	return &SourceLine{file, n}, nil
 }
 
 func cutLast(s, sep string) (before, after string, ok bool) {
@@ -47,12 +50,12 @@ type lineFound struct {
 }
 
 // find looks for the code of a line in a file.
-func (l *sourceLine) find(f *elfsym.File) *lineFound {
-	found := &lineFound{LineCode: elfsym.AtLine(f, l.file, l.line)}
+func (l *SourceLine) find(f *elfsym.File) *lineFound {
+	found := &lineFound{LineCode: elfsym.AtLine(f, l.File, l.Line)}
 	var buf []elfsym.Line
 	for _, addr := range found.Addrs {
 		buf = f.Lines(addr, buf[:0])
-		at := slices.IndexFunc(buf, func(p elfsym.Line) bool { return p.Line == l.line && strings.HasSuffix("/"+p.File, "/"+l.file) })
+		at := slices.IndexFunc(buf, l.is)
 		switch {
 		case at >= 0 && buf[at].Inlined:
 			if in := buf[len(buf)-1].Func; !slices.Contains(found.inlined, in) {
@@ -66,6 +69,26 @@ func (l *sourceLine) find(f *elfsym.File) *lineFound {
 		}
 	}
 	return found
+}
+
+// is reports whether a position is on the line.
+func (l *SourceLine) is(p elfsym.Line) bool {
+	return p.Line == l.Line && strings.HasSuffix("/"+p.File, "/"+strings.TrimPrefix(l.File, "/"))
+}
+
+// Places returns what AtLine does, with one address for code without a gap: compilers divide that of one line as it suits debuggers. Functions
+// are apart.
+func (l *SourceLine) Places(f *elfsym.File) elfsym.LineCode {
+	code := elfsym.AtLine(f, l.File, l.Line)
+	var buf []elfsym.Line
+	code.Addrs = slices.DeleteFunc(code.Addrs, func(addr uint64) bool {
+		if sym, ok := f.Symbol(addr); !ok || sym.Addr == addr {
+			return false
+		}
+		buf = f.Lines(addr-1, buf[:0])
+		return len(buf) > 0 && l.is(buf[0])
+	})
+	return code
 }
 
 // has reports whether code of the line is in a function.
@@ -88,15 +111,21 @@ func (s *Selection) LineError(i int) error {
 			next = found.Next
 		}
 	}
-	switch {
-	case len(inlined) > 0:
+	if len(inlined) > 0 {
 		return fmt.Errorf("%s is only in code that was inlined, into %s: ask for these", p.Text, FirstOf(inlined))
-	case !known:
-		return fmt.Errorf("no debug information in what process %d has mapped names a file %s", s.PID, p.line.file)
-	case next > 0:
-		return fmt.Errorf("there is no code of %s; the next line with code is %d", p.Text, next)
 	}
-	return fmt.Errorf("there is no code of %s or of a line behind it", p.Text)
+	return NoCode(p.line, known, next, s.PID)
+}
+
+// NoCode says why a process has no code of a line: whether the file is known, and the next line of that which has code, 0 if none has.
+func NoCode(l *SourceLine, known bool, next, pid int) error {
+	switch {
+	case !known:
+		return fmt.Errorf("no debug information in what process %d has mapped names a file %s", pid, l.File)
+	case next > 0:
+		return fmt.Errorf("there is no code of %s; the next line with code is %d", l, next)
+	}
+	return fmt.Errorf("there is no code of %s or of a line behind it", l)
 }
 
 // FirstOf lists the first few of some names.

@@ -17,7 +17,7 @@ type Pattern struct {
 	Text             string
 	Condition        *Condition // nil: all calls
 	object, function string
-	line             *sourceLine // it names the functions that have code of this line; nil: function is a name
+	line             *SourceLine // it names the functions that have code of this line; nil: function is a name
 	plain            bool        // function is an identifier: it is in the name in the symbol table, mangled or not
 }
 
@@ -36,7 +36,7 @@ func ParsePattern(text string) (Pattern, error) {
 		return p, errors.New("it names no function")
 	}
 	var err error
-	if p.line, err = parseLine(p.function); err != nil {
+	if p.line, err = ParseLine(p.function); err != nil {
 		return p, err
 	}
 	p.plain = identifier.MatchString(p.function) && !abbreviated[p.function]

@@ -10,7 +10,11 @@ type LineCode struct {
 	Addrs []uint64 // where pieces of it begin, ascending; those of functions that were inlined too
 	Next  int      // the next line of the file that has code, 0 if there is none
 	Found bool     // the file is known
+	Files []string // the full paths of source files that have code of the line, the first few
 }
+
+// mostLineFiles bounds LineCode.Files.
+const mostLineFiles = 8
 
 // maxLineAddrs bounds the pieces of code of one line.
 const maxLineAddrs = 1 << 12
@@ -27,10 +31,11 @@ func AtLine(f *File, file string, line int) (c LineCode) {
 		d.atLine(&s)
 		for _, addr := range s.heads {
 			if sym, ok := f.Symbol(addr); ok && sym.Addr == addr {
-				s.add(addr, line)
+				s.add(addr, line, "")
 			}
 		}
 	}
+	slices.Sort(c.Files)
 	slices.Sort(c.Addrs)
 	c.Addrs = slices.Compact(c.Addrs)
 	return c
@@ -49,10 +54,13 @@ func (s *lineSearch) in(name string) bool {
 	return strings.HasSuffix(name, s.file) || name == s.file[1:]
 }
 
-// add takes a piece of code of the file.
-func (s *lineSearch) add(addr uint64, line int) {
+// add takes a piece of code of a file; empty: known already.
+func (s *lineSearch) add(addr uint64, line int, file string) {
 	switch {
 	case line == s.line:
+		if file != "" && len(s.Files) < mostLineFiles && !slices.Contains(s.Files, file) {
+			s.Files = append(s.Files, file)
+		}
 		if len(s.Addrs) < maxLineAddrs {
 			s.Addrs = append(s.Addrs, addr)
 		}
@@ -82,7 +90,7 @@ func (g *GoTable) atLine(s *lineSearch) {
 		addr := f.Entry
 		g.eachPC(f.pcln, func(r pcRow) bool {
 			if line := int(r.value); line >= s.line && (line == s.line || s.Next == 0 || line < s.Next) && meant[g.value(f, f.pcfile, addr)] {
-				s.add(addr, line)
+				s.add(addr, line, g.fileName(f, g.value(f, f.pcfile, addr)))
 			}
 			addr = f.Entry + uint64(r.end)
 			return true
@@ -100,11 +108,13 @@ func (d *dwarfFile) atLine(s *lineSearch) {
 		}
 		t := lineTable{every: true}
 		u.readLinesTo(&t)
-		meant := make([]bool, len(t.files))
+		meant, names := make([]bool, len(t.files)), make([]string, len(t.files))
 		any := false
 		for i := range meant {
-			meant[i] = s.in(t.fullName(uint64(i)))
-			any = any || meant[i]
+			name := t.fullName(uint64(i))
+			if meant[i] = s.in(name); meant[i] {
+				names[i], any = name, true
+			}
 		}
 		s.Found = s.Found || any
 		for i := range t.rows {
@@ -114,7 +124,7 @@ func (d *dwarfFile) atLine(s *lineSearch) {
 			}
 			switch same := func(j int) bool { return j >= 0 && j < len(t.rows) && t.rows[j].addr == r.addr }; {
 			case !same(i + 1):
-				s.add(r.addr, int(r.line))
+				s.add(r.addr, int(r.line), names[int(r.file)-t.first])
 			case !same(i-1) && int(r.line) == s.line && len(s.heads) < maxLineAddrs:
 				s.heads = append(s.heads, r.addr)
 			}

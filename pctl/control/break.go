@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"ptools/internal/elfsym"
 	"ptools/internal/program"
 	"ptools/internal/ptrace"
 	"ptools/internal/tracee"
@@ -43,16 +44,21 @@ func (b *Break) Hits() uint64 { return b.hits.Load() + b.share.count() }
 
 // Break sets a breakpoint at an address. A nil handler only counts. If nothing subscribes
 // to hits either, the kernel counts if it can, and no thread is stopped. An address in a
-// restartable sequence is refused (ErrRestartable). In the middle of an exec Break waits
+// restartable sequence is refused (ErrRestartable), and one inside an instruction (ErrMidInstruction). In the middle of an exec Break waits
 // for the new program. Called by a handler it fails then, because the handler has its address
 // from the program before. It may be called from any goroutine and from handlers.
 func (c *Controller) Break(ctx context.Context, addr uint64, h Handler) (*Break, error) {
 	var b *Break
 	var err error
 	if e := c.either(ctx, func() {
-		b, err = c.traps.addBreak(c.image.program, addr, h, c.traps.purposeOf(h, toCount))
+		add := func() {
+			if err = c.image.beginsAt(addr); err == nil {
+				b, err = c.traps.addBreak(c.image.program, addr, h, c.traps.purposeOf(h, toCount))
+			}
+		}
+		add()
 		for c.traps.handling == 0 && (err == errReplacedProgram || err != nil && c.image.awaitImage()) {
-			b, err = c.traps.addBreak(c.image.program, addr, h, c.traps.purposeOf(h, toCount))
+			add()
 		}
 		if err == nil {
 			b.client = true
@@ -79,6 +85,26 @@ func (c *Controller) either(ctx context.Context, f func()) error {
 	}
 	f()
 	return nil
+}
+
+// ErrMidInstruction is the error of a breakpoint inside an instruction.
+var ErrMidInstruction = errors.New("inside an instruction")
+
+// begins returns an error if no instruction begins at a link-time address.
+func (i *image) begins(f *elfsym.File, addr uint64) error {
+	if i.c.opt.Begins == nil {
+		return nil
+	}
+	return i.c.opt.Begins(f, addr)
+}
+
+// beginsAt is begins for an address of the process. Of text that is that of no file it is not known.
+func (i *image) beginsAt(addr uint64) error {
+	o, ok := i.c.Space().Object(addr)
+	if !ok || o.File == nil {
+		return nil
+	}
+	return i.begins(o.File, addr-o.Bias)
 }
 
 // errReplacedProgram is the error of a breakpoint in a program that the target has

@@ -32,6 +32,9 @@ type Options struct {
 	// CountAt returns where a breakpoint at the beginning of a function is set if it only counts, as a link-time address: the kernel emulates some
 	// instructions, and single-steps others, which takes ten times as long. Each call comes there once. nil: at the beginning.
 	CountAt func(*elfsym.File, *elfsym.Sym) uint64
+	// Begins returns an error if no instruction begins at a link-time address that is not the beginning of a function. It satisfies ErrMidInstruction.
+	// nil: not asked.
+	Begins func(*elfsym.File, uint64) error
 	// Files caches ELF files among controllers; nil: the controller has a cache of its own.
 	Files *elfsym.Cache
 	// Guard takes our traps out of the text if this program dies; nil: they stay. ModeKill does

@@ -46,8 +46,20 @@ func (s *SymbolBreak) followResolver(of *program.Image, o handle.Object, sym *Fo
 	r.entry = b
 	s.resolvers = append(s.resolvers, r)
 	for _, addr := range of.Implementations(o, sym.Sym) {
-		s.place(of, r.site, addr, addr+s.off)
+		r.place(of, addr)
 	}
+}
+
+// place sets the breakpoint in the implementation at addr.
+func (r *resolver) place(of *program.Image, addr uint64) {
+	at := addr + r.site.off
+	if r.site.off != 0 {
+		if err := r.s.c.image.beginsAt(at); err != nil {
+			r.s.refuse(r.site, at, err)
+			return
+		}
+	}
+	r.s.place(of, r.site, addr, at)
 }
 
 // called is the handler at the resolver. It follows the thread to where the resolver
@@ -78,7 +90,7 @@ func (r *resolver) returned(ret *resolverReturn, h *Hit) {
 	r.s.c.traps.removeBreak(ret.Break)
 	r.returns = slices.DeleteFunc(r.returns, func(x *resolverReturn) bool { return x == ret })
 	if of, addr := r.s.c.image.program, h.Regs().Result(); of.IsText(addr) {
-		r.s.place(of, r.site, addr, addr+r.s.off)
+		r.place(of, addr)
 		r.s.tell()
 		r.s.tellRefused()
 	}

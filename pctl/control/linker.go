@@ -99,10 +99,10 @@ func (i *image) lookUp() {
 	}
 	of, byName := i.program, map[string][]handle.Object{}
 	for _, s := range i.symbolic {
-		objects, ok := byName[s.object]
+		objects, ok := byName[s.of.Object]
 		if !ok {
-			objects = of.Named(s.object, come)
-			byName[s.object] = objects
+			objects = of.Named(s.of.Object, come)
+			byName[s.of.Object] = objects
 		}
 		s.resolve(of, objects)
 	}

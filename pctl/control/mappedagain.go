@@ -136,7 +136,7 @@ func (s *SymbolBreak) beginMissed() {
 }
 
 func (s *SymbolBreak) tellUncounted() {
-	s.missed.tell(&s.c.traps, 0, notify.Event{Symbol: s.symbol, Offset: s.off})
+	s.missed.tell(&s.c.traps, 0, notify.Event{Symbol: s.of.Symbol, Offset: s.of.Offset})
 	s.missed.probes = nil
 }
 

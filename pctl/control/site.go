@@ -20,6 +20,7 @@ const MostPlaces = 2000
 type Found struct {
 	elfsym.Sym
 	Off uint64
+	Err error // why there can be no breakpoint
 }
 
 // Place is where a breakpoint is, or was, and how often it has been hit there.
@@ -127,19 +128,23 @@ func (b *Break) Places() []Place { return []Place{{Addrs: b.Addrs(), Hits: b.Hit
 
 // label returns the symbol and the offset that a place of a SymbolBreak has in events: what was asked for, or the function that was found.
 func (b *Break) label() (symbol string, off uint64) {
-	if b.symbol.find == nil {
-		return b.symbol.symbol, b.symbol.off
+	if b.symbol.of.Find == nil {
+		return b.symbol.of.Symbol, b.symbol.of.Offset
 	}
 	return b.site.symbol, b.site.off
 }
 
 // in returns the places in a file.
 func (s *SymbolBreak) in(f *elfsym.File) (found []Found) {
-	if s.find != nil {
-		return s.find(f)
+	if s.of.Find != nil {
+		return s.of.Find(f)
 	}
-	for _, sym := range f.ByName(s.symbol) {
-		found = append(found, Found{sym, s.off})
+	for _, sym := range f.ByName(s.of.Symbol) {
+		place := Found{Sym: sym, Off: s.of.Offset}
+		if s.of.Offset != 0 && sym.Kind != elfsym.IFunc {
+			place.Err = s.c.image.begins(f, sym.Addr+s.of.Offset)
+		}
+		found = append(found, place)
 	}
 	return found
 }
@@ -150,23 +155,29 @@ type seek struct {
 	Found
 }
 
-// TooMany is the error of a pattern that matches more functions than MostPlaces.
-type TooMany struct{ N int }
+// TooMany is the error of a pattern that matches more functions, or of a line that has more places, than MostPlaces.
+type TooMany struct {
+	N    int
+	Line bool
+}
 
 func (e TooMany) Error() string {
+	if e.Line {
+		return fmt.Sprintf("it has %d places, and at most %d may have a breakpoint: name their object, as in 'libc.so.6`FILE:LINE', or more of the path", e.N, MostPlaces)
+	}
 	return fmt.Sprintf("%d functions match, and at most %d may have a breakpoint: name their object, as in 'libc.so.6`str*', or more of the name", e.N, MostPlaces)
 }
 
 // tooMany reports that there are more places than there may be.
 func (s *SymbolBreak) tooMany(found []seek) bool {
 	n := len(s.places) + len(found)
-	if s.find == nil || n <= MostPlaces {
+	if s.of.Find == nil || n <= MostPlaces {
 		return false
 	}
-	s.err = TooMany{n}
+	s.err = TooMany{n, s.of.IsLine}
 	s.found.Store(true)
 	if !s.asking {
-		s.c.publish(notify.Event{Kind: notify.BreakRefused, Symbol: s.symbol, Offset: s.off, Object: found[0].o.Name, Err: s.err})
+		s.c.publish(notify.Event{Kind: notify.BreakRefused, Symbol: s.of.Symbol, Offset: s.of.Offset, Object: found[0].o.Name, Err: s.err})
 	}
 	return true
 }
@@ -174,15 +185,21 @@ func (s *SymbolBreak) tooMany(found []seek) bool {
 // placeAll sets the breakpoint at places that were found.
 func (s *SymbolBreak) placeAll(of *program.Image, found []seek) {
 	addrs := make([]uint64, len(found))
+	var good []uint64
 	for i := range found {
 		f := &found[i]
 		addrs[i] = f.o.Bias + s.placeIn(f.o, &f.Found)
+		if f.Err == nil {
+			good = append(good, addrs[i])
+		}
 	}
-	finish := s.c.traps.prepare(addrs, s.c.traps.purposeOf(s.handler, toCountAll))
+	finish := s.c.traps.prepare(good, s.c.traps.purposeOf(s.handler, toCountAll))
 	defer finish()
 	for i := range found {
 		f := &found[i]
-		if f.Kind == elfsym.IFunc {
+		if f.Err != nil {
+			s.refuse(s.siteOf(f.o, &f.Found), addrs[i], f.Err)
+		} else if f.Kind == elfsym.IFunc {
 			s.followResolver(of, *f.o, &f.Found)
 		} else {
 			s.place(of, s.siteOf(f.o, &f.Found), f.o.Bias+f.Addr, addrs[i])
@@ -215,7 +232,7 @@ func (s *SymbolBreak) refuse(at *site, addr uint64, err error) {
 // fails reports whether BreakEach returns the error of a place, and sets the breakpoint nowhere.
 func (s *SymbolBreak) fails() bool {
 	var many TooMany
-	return s.find == nil && isRefusal(s.err) || errors.As(s.err, &many) || s.find != nil && s.err != nil && len(s.places)+len(s.resolvers) == 0
+	return s.of.Find == nil && isRefusal(s.err) || errors.As(s.err, &many) || s.of.Find != nil && s.err != nil && len(s.places)+len(s.resolvers) == 0
 }
 
 // tellRefused notifies the clients of places that the breakpoint could not be set at, unless BreakEach returns the error. Those of a pattern
@@ -223,16 +240,16 @@ func (s *SymbolBreak) fails() bool {
 func (s *SymbolBreak) tellRefused() {
 	lacking := s.lacking
 	s.lacking = nil
-	if s.find != nil && len(lacking) > 1 {
-		s.err = severalRefused(lacking)
-		lacking = []refused{{&site{siteKey: siteKey{symbol: s.symbol, off: s.off}}, 0, s.err}}
+	if s.of.Find != nil && len(lacking) > 1 {
+		s.err = severalRefused(lacking, s.of.IsLine)
+		lacking = []refused{{&site{siteKey: siteKey{symbol: s.of.Symbol, off: s.of.Offset}}, 0, s.err}}
 	}
 	for _, r := range lacking {
-		if s.asking && (s.fails() || s.find == nil && isRefusal(r.err)) {
+		if s.asking && (s.fails() || s.of.Find == nil && isRefusal(r.err)) {
 			continue
 		}
-		e := notify.Event{Kind: notify.BreakRefused, Addr: r.addr, Symbol: s.symbol, Offset: s.off, Err: r.err}
-		if s.find != nil {
+		e := notify.Event{Kind: notify.BreakRefused, Addr: r.addr, Symbol: s.of.Symbol, Offset: s.of.Offset, Err: r.err}
+		if s.of.Find != nil {
 			e.Symbol, e.Offset = r.symbol, r.off
 		}
 		if o, ok := s.c.Space().Object(r.addr); ok && r.addr != 0 {
@@ -246,16 +263,19 @@ func (s *SymbolBreak) tellRefused() {
 const mostNamed = 3
 
 // severalRefused is one error for several places.
-func severalRefused(list []refused) error {
+func severalRefused(list []refused, line bool) error {
 	var names []string
 	for _, r := range list {
 		if len(names) < mostNamed && !slices.Contains(names, r.symbol) {
 			names = append(names, r.symbol)
 		}
 	}
-	more := ""
+	more, what := "", "functions"
+	if line {
+		what = "places"
+	}
 	if len(list) > len(names) {
 		more = " and others"
 	}
-	return fmt.Errorf("%d functions (%s%s) cannot have one: %w", len(list), strings.Join(names, ", "), more, list[0].err)
+	return fmt.Errorf("%d %s (%s%s) cannot have one: %w", len(list), what, strings.Join(names, ", "), more, list[0].err)
 }

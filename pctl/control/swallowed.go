@@ -52,7 +52,7 @@ func (i *image) tellLate(before map[*Break]bool) {
 	for _, s := range i.symbolic {
 		if n := slices.IndexFunc(s.places, func(b *Break) bool { return !before[b] }); n >= 0 {
 			b := s.places[n]
-			e := notify.Event{Kind: notify.BreakRefused, Addr: b.addr, Symbol: s.symbol, Offset: s.off, Err: ErrLate}
+			e := notify.Event{Kind: notify.BreakRefused, Addr: b.addr, Symbol: s.of.Symbol, Offset: s.of.Offset, Err: ErrLate}
 			if o, ok := i.c.Space().Object(b.addr); ok {
 				e.Object = o.Name
 			}

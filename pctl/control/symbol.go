@@ -19,29 +19,27 @@ import (
 // loaded yet, and is looked up anew after an exec. For an indirect function it is set at the
 // implementations that callers get.
 type SymbolBreak struct {
-	c              *Controller
-	object, symbol string
-	off            uint64
-	find           func(*elfsym.File) []Found // nil: functions called symbol
-	handler        Handler
-	places         []*Break // control goroutine's
-	sites          sites
-	lacking        []refused   // places that are still to be reported
-	resolvers      []*resolver // of indirect functions; likewise
-	removed        bool
-	asking         bool  // BreakSymbol has not returned
-	err            error // of the last place where it could not be set
-	missed         uncounted
-	found          atomic.Bool              // an object had the symbol
-	hits           atomic.Uint64            // that control has seen
-	shares         atomic.Pointer[[]*share] // what the kernel has counted, places that are gone included
-	addrs          atomic.Pointer[[]uint64]
+	c         *Controller
+	of        Sought
+	handler   Handler
+	places    []*Break // control goroutine's
+	sites     sites
+	lacking   []refused   // places that are still to be reported
+	resolvers []*resolver // of indirect functions; likewise
+	removed   bool
+	asking    bool  // BreakSymbol has not returned
+	err       error // of the last place where it could not be set
+	missed    uncounted
+	found     atomic.Bool              // an object had the symbol
+	hits      atomic.Uint64            // that control has seen
+	shares    atomic.Pointer[[]*share] // what the kernel has counted, places that are gone included
+	addrs     atomic.Pointer[[]uint64]
 }
 
 // Object, Symbol and Offset return what was asked for.
-func (s *SymbolBreak) Object() string { return s.object }
-func (s *SymbolBreak) Symbol() string { return s.symbol }
-func (s *SymbolBreak) Offset() uint64 { return s.off }
+func (s *SymbolBreak) Object() string { return s.of.Object }
+func (s *SymbolBreak) Symbol() string { return s.of.Symbol }
+func (s *SymbolBreak) Offset() uint64 { return s.of.Offset }
 
 // Hits returns how often it has been hit at all its places. Any goroutine may call.
 func (s *SymbolBreak) Hits() uint64 {
@@ -80,13 +78,22 @@ func (s *SymbolBreak) tell() {
 // from handlers. A place that comes later and cannot be had is an event, notify.BreakRefused.
 // So is an object that cannot be opened for want of descriptors or memory.
 func (c *Controller) BreakSymbol(ctx context.Context, object, symbol string, off uint64, h Handler) (*SymbolBreak, error) {
-	return c.BreakEach(ctx, object, symbol, off, nil, h)
+	return c.BreakEach(ctx, Sought{Object: object, Symbol: symbol, Offset: off}, h)
 }
 
-// BreakEach is BreakSymbol for what find returns for each file, on the control goroutine; nil: functions called symbol. Those that cannot
+// Sought is what BreakEach sets a breakpoint at.
+type Sought struct {
+	Object string // a name; empty: any
+	Symbol string // what was asked for
+	Offset uint64
+	IsLine bool                       // Symbol is FILE:LINE
+	Find   func(*elfsym.File) []Found // called for each file, on the control goroutine; nil: functions called Symbol
+}
+
+// BreakEach is BreakSymbol for what is found in each file. Places that cannot
 // have a breakpoint are one event for all that come together, and an error if none can. So are more than MostPlaces.
-func (c *Controller) BreakEach(ctx context.Context, object, symbol string, off uint64, find func(*elfsym.File) []Found, h Handler) (*SymbolBreak, error) {
-	s := &SymbolBreak{c: c, object: object, symbol: symbol, off: off, find: find, handler: h, asking: true}
+func (c *Controller) BreakEach(ctx context.Context, of Sought, h Handler) (*SymbolBreak, error) {
+	s := &SymbolBreak{c: c, of: of, handler: h, asking: true}
 	s.shares.Store(new([]*share))
 	err := c.either(ctx, func() {
 		c.image.symbolic = append(c.image.symbolic, s)
@@ -94,7 +101,7 @@ func (c *Controller) BreakEach(ctx context.Context, object, symbol string, off u
 		if e := c.traps.still(func() error { // once for all places; their errors are reported one by one
 			c.image.followLinker()
 			c.Space().Refresh()
-			s.resolve(c.image.program, c.Space().Named(object))
+			s.resolve(c.image.program, c.Space().Named(of.Object))
 			return nil
 		}); e != nil {
 			s.err = e
@@ -112,7 +119,7 @@ func (c *Controller) BreakEach(ctx context.Context, object, symbol string, off u
 }
 
 // refusals are the errors of places that could have a breakpoint otherwise.
-var refusals = [...]error{ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrOwnProbe, ErrShared, ErrSharedText, tracee.ErrUnreached}
+var refusals = [...]error{ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrOwnProbe, ErrShared, ErrSharedText, ErrMidInstruction, tracee.ErrUnreached}
 
 // Remove takes the breakpoint away at all its places. Idempotent; may be called from
 // handlers.
@@ -170,7 +177,7 @@ func (s *SymbolBreak) tellUnread(objects []handle.Object) {
 	if n := len(objects) - 1; n > 0 {
 		err = fmt.Errorf("%w (the same for other objects: %d)", err, n)
 	}
-	s.c.publish(notify.Event{Kind: notify.BreakRefused, Symbol: s.symbol, Offset: s.off, Object: objects[0].Name, Err: err})
+	s.c.publish(notify.Event{Kind: notify.BreakRefused, Symbol: s.of.Symbol, Offset: s.of.Offset, Object: objects[0].Name, Err: err})
 }
 
 // placeIn returns where in a function the breakpoint is set, as a link-time address.
@@ -189,7 +196,7 @@ func (s *SymbolBreak) toEntries() {
 		return
 	}
 	_ = s.c.traps.still(func() error { // an error means that it has ended
-		s.resolve(s.c.image.program, s.c.Space().Named(s.object))
+		s.resolve(s.c.image.program, s.c.Space().Named(s.of.Object))
 		for _, b := range aside {
 			if slices.ContainsFunc(s.places, func(at *Break) bool { return at.addr == b.entry }) {
 				s.c.traps.removeBreak(b)
