@@ -22,6 +22,7 @@ type Breakpoint struct {
 	handler Handler
 	number  int     // in the order in which the Process got them
 	find    *finder // nil: it is set by name or address
+	args    entryArgs
 	b       breakpoint
 }
 

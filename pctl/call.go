@@ -63,13 +63,7 @@ func valuesOf(list []calls.Value) []Value {
 func (c *Call) String() string {
 	text := c.Name
 	if c.Args != nil {
-		texts := make([]string, len(c.Args))
-		for i, v := range c.Args {
-			if texts[i] = v.Text; v.Name != "" {
-				texts[i] = v.Name + "=" + v.Text
-			}
-		}
-		text += "(" + strings.Join(texts, ", ") + ")"
+		text += "(" + ArgsText(c.Args) + ")"
 	}
 	switch len(c.Results) {
 	case 0:

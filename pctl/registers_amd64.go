@@ -12,3 +12,8 @@ type Registers struct {
 	Rip, Cs, Eflags, Rsp, Ss       uint64
 	FsBase, GsBase, Ds, Es, Fs, Gs uint64
 }
+
+// callWords returns the registers in the order in which calls.EntryArguments takes them.
+func (r *Registers) callWords() [15]uint64 {
+	return [...]uint64{r.R15, r.R14, r.R13, r.R12, r.Rbp, r.Rbx, r.R11, r.R10, r.R9, r.R8, r.Rax, r.Rcx, r.Rdx, r.Rsi, r.Rdi}
+}

@@ -62,6 +62,7 @@ type options struct {
 	hold       time.Duration // negative: until a line arrives
 	limit      time.Duration // negative: until the target ends
 	breaks     []pctl.Where
+	values     values
 	hits       int // after so many the breakpoints are taken away; negative: never, 0: as it fits the output
 	release    pctl.Mode
 	trap       pctl.Trap
@@ -113,7 +114,7 @@ func (o *options) showsEvents() bool { return o.detail != detailResults }
 // printed.
 func parse(args []string) (*options, error) {
 	o := &options{hold: -1, limit: -1}
-	var json, quiet, verbose, where, each, threads, trace bool
+	var json, quiet, verbose, where, each, threads, trace, values bool
 	var pids, stops, wheres []string
 	var hold, limit, release, trap, cgroup string
 	f := pflag.NewFlagSet("pgrab", pflag.ContinueOnError)
@@ -128,6 +129,7 @@ func parse(args []string) (*options, error) {
 	f.StringVarP(&limit, "time", "t", "", "let go after `DURATION` (default: when the target ends)")
 	f.StringArrayVarP(&wheres, "break", "b", nil, "breakpoint `WHERE`: SYMBOL, OBJECT`SYMBOL, either with +OFFSET,\nFILE:LINE, OBJECT`FILE:LINE, or 0xADDRESS; * and ? in names\nstand for any text or character, for up to 2000 functions\n(repeatable)")
 	f.IntVarP(&o.hits, "hits", "n", 0, "after `HITS` hits take the breakpoints away, and let a\nprocess of -p go (default 1000 on a terminal; else, and\nwith 0, never)")
+	f.BoolVar(&values, "args", false, "with -b, each hit with the arguments of the function, as pcalls\nshows them")
 	f.BoolVarP(&where, "where", "w", false, "the threads' stacks at each rendezvous, and what they wait\nfor; with -b the hit thread's stack at each hit. With -p\nand without -s and -H nothing is held longer than the look:\nwithout -b and -t pgrab looks and lets go, and of a Go\nprogram it shows the goroutines, without stopping it")
 	f.BoolVar(&each, "each", false, "like -w, but threads or goroutines with the same stack one by\none")
 	f.BoolVar(&threads, "threads", false, "like -w, but always threads")
@@ -183,7 +185,7 @@ func parse(args []string) (*options, error) {
 	if json {
 		o.form = formJSON
 	}
-	err = cmp.Or(err, o.setGoroutines(threads, trace))
+	err = cmp.Or(err, o.setGoroutines(threads, trace), o.setArgs(values))
 	if none, ok := errors.AsType[targets.None](err); ok {
 		return nil, none
 	}

@@ -20,7 +20,7 @@ var errUnmapped = errors.New("nothing is mapped there (an address is one of the 
 func (t *target) plant(ctx context.Context) {
 	t.planted = make([]*pctl.Breakpoint, 0, len(t.breaks))
 	var h pctl.Handler // nil: hits are only counted
-	if t.options.stacks != noStacks {
+	if t.options.stacks != noStacks || t.options.values != noValues {
 		h = t.grabber.keep
 	}
 	for _, w := range t.breaks {
@@ -33,6 +33,11 @@ func (t *target) plant(ctx context.Context) {
 				t.complain(err)
 				t.failed = true
 			}
+			continue
+		}
+		if err := t.lacksArgs(ctx, b); err != nil {
+			t.complain(&pctl.Error{Op: "break " + w.String(), PID: t.p.PID(), Err: err})
+			t.failed = true
 			continue
 		}
 		t.planted = append(t.planted, b)
@@ -146,14 +151,32 @@ func (t *target) has(object, name string) bool {
 	return name != "" && slices.Contains(t.p.Near(pctl.Where{Object: object, Symbol: name}, nearest), name)
 }
 
-// keep is the handler of breakpoints whose hits print stacks. It runs on the
+// seen is what keep has seen of the thread at a hit.
+type seen struct {
+	thread *pctl.Thread // with -w
+	args   *string      // with --args
+}
+
+// keep is the handler of breakpoints whose hits print stacks or arguments. It runs on the
 // control goroutine while the thread stands still, so it copies and returns.
-// If the output is too slow, the hit will get no line and needs no stack.
+// If the output is too slow, the hit will get no line and needs neither.
 func (g *grabber) keep(h *pctl.Hit) {
-	if !g.out.full() && g.copies.Load() < queued {
-		g.copies.Add(1)
-		h.Attach(h.Thread())
+	if g.out.full() || g.copies.Load() >= queued {
+		return
 	}
+	g.copies.Add(1)
+	s := &seen{}
+	if g.stacks != noStacks {
+		s.thread = h.Thread()
+	}
+	if g.values == arguments {
+		text := "?"
+		if args, err := h.Args(); err == nil {
+			text = pctl.ArgsText(args)
+		}
+		s.args = &text
+	}
+	h.Attach(s)
 }
 
 // wantsHits reports whether each hit is an event, for which its thread stops. Otherwise hits are only counted.
@@ -166,9 +189,9 @@ func (o *options) wantsHits() bool {
 // process.
 func (t *target) hit(ctx context.Context, e pctl.Event) {
 	r := &record{Event: t.placed(e), skipped: t.skipped}
-	if copied, ok := e.Attached.(*pctl.Thread); ok {
+	if s, ok := e.Attached.(*seen); ok {
 		t.copies.Add(-1)
-		r.thread = copied
+		r.thread, r.args = s.thread, s.args
 	}
 	n, news := t.flood.hit(e.Time)
 	if news && !t.limited {

@@ -26,13 +26,14 @@ type object struct {
 	Signal  int    `json:"signal,omitempty"`
 	Core    bool   `json:"core,omitempty"`
 	objectPlace
-	Child     int    `json:"child,omitempty"`
-	Parent    int    `json:"parent,omitempty"`
-	Mode      string `json:"mode,omitempty"`
-	Reason    string `json:"reason,omitempty"`
-	Where     string `json:"where,omitempty"`     // of a breakpoint's final count
-	Processes int    `json:"processes,omitempty"` // number of processes with hits in a sum
-	NotHit    int    `json:"not_hit,omitempty"`   // number of functions of a pattern that this stands for, without hits
+	Args      *string `json:"args,omitempty"` // of a hit, with --args
+	Child     int     `json:"child,omitempty"`
+	Parent    int     `json:"parent,omitempty"`
+	Mode      string  `json:"mode,omitempty"`
+	Reason    string  `json:"reason,omitempty"`
+	Where     string  `json:"where,omitempty"`     // of a breakpoint's final count
+	Processes int     `json:"processes,omitempty"` // number of processes with hits in a sum
+	NotHit    int     `json:"not_hit,omitempty"`   // number of functions of a pattern that this stands for, without hits
 	objectThread
 }
 
@@ -91,6 +92,7 @@ func (f jsonLines) event(b []byte, r *record) []byte {
 		o.Object, o.Addr = r.Path, hex(r.Base)
 	case pctl.KindHit:
 		o.Symbol, o.Offset, o.Object, o.Addr, o.Hits, o.Late = r.Symbol, r.Offset, r.Object, hex(r.Addr), &r.Hits, r.Late
+		o.Args = r.args
 	case pctl.KindBreakEnd:
 		o.Symbol, o.Offset, o.Addr, o.Hits, o.Reason = r.Symbol, r.Offset, hex(r.Addr), &r.Hits, reason(r.Err)
 	case pctl.KindBreakRefused:

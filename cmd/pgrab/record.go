@@ -8,6 +8,7 @@ import (
 type record struct {
 	pctl.Event
 	thread  *pctl.Thread   // the thread that hit, with its registers and stack
+	args    *string        // its arguments, with --args
 	threads []*pctl.Thread // every thread, at a rendezvous
 	waits   map[int]pctl.Wait
 	text    []byte        // nothing else to print: lines

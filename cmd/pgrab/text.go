@@ -21,7 +21,7 @@ func (f text) event(b []byte, r *record) []byte {
 	if r.skipped != 0 {
 		b = fmt.Appendf(b, "pid %d: %s\n", r.PID, skippedHits(r.skipped))
 	}
-	b = append(append(b, r.Event.String()...), '\n')
+	b = append(append(b, line(r)...), '\n')
 	if r.thread != nil {
 		b = f.appendStack(b, r.thread)
 	}
