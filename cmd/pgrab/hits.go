@@ -311,10 +311,13 @@ func (t *target) counted(b *pctl.Breakpoint) (rows []count) {
 	return rows
 }
 
-// withoutUnhit replaces the places of a pattern or line that were not hit by one row.
+// fewUnhit are so few places of a line that each has a row.
+const fewUnhit = 8
+
+// withoutUnhit replaces the places of a pattern, or of a line if they are many, that were not hit by one row.
 func withoutUnhit(rows []count) []count {
 	hit := slices.IndexFunc(rows, func(c count) bool { return c.function != function{} && c.hits == 0 })
-	if hit < 0 {
+	if hit < 0 || rows[hit].where.File != "" && len(rows)-hit <= fewUnhit {
 		return rows
 	}
 	rest := rows[hit]
