@@ -13,19 +13,20 @@ import (
 
 // A ring is the event of one processor and the buffer of its records.
 type ring struct {
-	fd     int
-	cpu    int
-	follow bool         // records of ending threads are passed on, and names
-	wanted map[int]bool // processes whose records of maps are passed on; nil: all
-	mem    []byte       // the control page and the buffer
-	page   *unix.PerfEventMmapPage
-	buf    []byte
-	tail   uint64
-	head   uint64 // where the present Read ends
-	time   uint64 // of the record at tail
-	lost   int64
-	drawn  time.Duration // when the period was set
-	chars  []byte        // work space of text
+	fd       int
+	cpu      int
+	follow   bool         // records of ending threads are passed on, and names
+	wanted   map[int]bool // processes whose records of maps are passed on; nil: all
+	mem      []byte       // the control page and the buffer
+	page     *unix.PerfEventMmapPage
+	buf      []byte
+	tail     uint64
+	head     uint64 // where the present Read ends
+	time     uint64 // of the record at tail
+	lost     int64
+	presumed int64         // of lost: the buffer was full, and the kernel reports what it has lost with the next record only
+	drawn    time.Duration // when the period was set
+	chars    []byte        // work space of text
 
 	pages   Pages // of the record before the one at tail
 	owner   int   // the thread that they are of
@@ -63,9 +64,15 @@ func (r *ring) close() error {
 	return errors.Join(unix.Munmap(r.mem), unix.Close(r.fd))
 }
 
+// largestRecord bounds the size of a record, which is a number of 16 bits.
+const largestRecord = 1 << 16
+
 // begin sets head to the end of what there is to read now.
 func (r *ring) begin() {
 	r.head = atomic.LoadUint64(&r.page.Data_head)
+	if r.presumed == 0 && r.head-r.tail > uint64(len(r.buf)-largestRecord) {
+		r.lost, r.presumed = r.lost+1, 1
+	}
 	r.time = r.timeAt()
 }
 
@@ -145,7 +152,7 @@ func (r *ring) take(k *Record) bool {
 			r.mapped(k, size)
 		}
 	case kind == unix.PERF_RECORD_LOST && size >= 24:
-		r.lost += int64(r.word(16))
+		r.lost, r.presumed = r.lost+int64(r.word(16))-r.presumed, 0
 	}
 	r.pending = pages
 	r.tail += size

@@ -157,8 +157,12 @@ func (a *account) close() {
 			t.usage.inexact = true // its processor time since the last round is not known
 		}
 	}
+	lossy := a.p.ticking.makeUp(a.p.roster.threads)
 	for _, t := range a.p.roster.threads {
 		a.p.settleThread(t)
 	}
 	a.p.ticking.pay()
+	if a.p.spending.exact {
+		a.p.spending.makeUpEnded(lossy)
+	}
 }

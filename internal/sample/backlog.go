@@ -121,6 +121,7 @@ func (s *timed) keep(r *perfevent.Record) {
 	defer b.mu.Unlock()
 	if b.bytes+n > mostBacklog || w.backlog.Load()+int64(n) > mostBacklogAll && b.bytes+n > leastBacklog {
 		w.lost.Add(1)
+		s.lost.dropped++
 		return
 	}
 	b.bytes += n

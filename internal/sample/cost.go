@@ -15,13 +15,13 @@ type Cost struct {
 	Late   int64 // of those, begun more than half a period late
 	Missed int64 // ticks for which there was no round
 
-	Samples  int64
-	Kept     int64 // samples of threads that had not moved
-	Passive  int64 // samples read from outside
-	Stops    int64 // threads stopped
-	Ticks    int64 // samples of running threads by timers, which stop no thread, or by looks, which stop that thread
-	Cut      int64 // stacks whose outer callers were not copied at their moment
-	Lost     int64 // records of timers for which there was no room
+	Samples int64
+	Kept    int64 // samples of threads that had not moved
+	Passive int64 // samples read from outside
+	Stops   int64 // threads stopped
+	Ticks   int64 // samples of running threads by timers, which stop no thread, or by looks, which stop that thread
+	Cut     int64 // stacks whose outer callers were not copied at their moment
+	Loss
 	Children int64 // processes that were started and are not sampled
 	Followed Followed
 	Spared   int64 // samples of running threads that were not stopped because of the calls that they make (wary.go)
@@ -39,6 +39,12 @@ type Cost struct {
 	TotalPause   time.Duration
 
 	Ends [unwind.Unsupported + 1]int64 // new stacks, by the reason of their end
+}
+
+// Loss is what was lost.
+type Loss struct {
+	Lost     int64         // records of timers for which there was no room
+	LostTime time.Duration // processor time of ticks that were lost; where it was used is not known
 }
 
 // Program32 is a 32-bit program that a process has executed.
@@ -63,11 +69,20 @@ func (c *Cost) String() string {
 	return line + counted([]count{
 		{ticks, ", %d samples by timers"},
 		{c.Lost, " (%d lost)"},
+	}) + c.lostTime() + counted([]count{
 		{c.Spared, ", %d samples [not stopped] (a stop cuts what they transfer)"},
 		{c.Starved, ", %d samples [not stopped] (their threads were given no processor)"},
 		{c.Unread, ", %d threads could not be read (too many open files: raise ulimit -n)"},
 		{c.Children, ", %d child processes not sampled (--follow samples them)"},
 	}) + c.Followed.String()
+}
+
+// lostTime returns the part of the line about the processor time of lost ticks.
+func (c *Cost) lostTime() string {
+	if c.LostTime == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %v of processor time [not sampled] (the sampler was stopped or had no processor, and the timers' buffers were full)", rounded(c.LostTime))
 }
 
 // String returns the part of the line about descendants; empty if none were to be
@@ -137,6 +152,7 @@ func (c *Cost) Add(d *Cost) {
 	}
 	c.LongestPause = max(c.LongestPause, d.LongestPause)
 	c.TotalPause += d.TotalPause
+	c.LostTime += d.LostTime
 	for i, n := range d.Ends {
 		c.Ends[i] += n
 	}

@@ -16,9 +16,8 @@ type kin struct {
 	comm      string
 	maps      codeMap
 
-	born   time.Duration // CLOCK_MONOTONIC; for a process that existed before, when sampling began
-	died   time.Duration // 0: it lives
-	ticked time.Duration // processor time that ticks have counted
+	born time.Duration // CLOCK_MONOTONIC; for a process that existed before, when sampling began
+	died time.Duration // 0: it lives
 
 	kinThreads
 	kinCPU
@@ -48,6 +47,8 @@ type kinCPU struct {
 	known  int           // number of threads there have been
 	told   int           // number of those whose end was reported
 	final  bool          // used is complete
+	ticked time.Duration // processor time that ticks have counted
+	lossy  bool          // records were lost while it was not looked at in rounds
 }
 
 // kinWall says how much of a process's life has been counted.

@@ -32,6 +32,7 @@ type spending struct {
 	sinceTotal time.Duration // counted by ticks since then
 	exact      bool          // the last reading was made at the end
 	totals     budget
+	missing    unmet
 }
 
 // reconcile stretches the processor time that was counted to what the process has used.
@@ -110,14 +111,24 @@ func (s *spending) unattributed(ns int64) {
 }
 
 // keepTotal reads the processor time of the process, so that it is known after the end of the
-// process. Reading takes longer with more threads. If it takes long, it is not done in each round.
-func (s *spending) keepTotal(now time.Duration) {
-	if s.p.CPU == nil || !s.totals.due(now) {
+// process. Reading takes longer with more threads. If it takes long, it is not done in each round. lossy says that records of
+// ticks were lost.
+func (s *spending) keepTotal(now time.Duration, lossy bool) {
+	if s.p.CPU == nil || !s.totals.due(now) && !lossy {
 		return
 	}
 	begun := s.p.sampler.clock.Now()
-	s.readTotal()
+	if s.readTotal() {
+		s.makeUpEnded(lossy)
+	}
 	s.totals.took(begun, s.p.sampler.clock.Now(), 100)
+}
+
+// tick notes that a tick has met a thread of the process.
+func (s *spending) tick() {
+	period := s.p.sampler.opt.Ticks.Period()
+	s.sinceTotal += period
+	s.missing.count(1, period)
 }
 
 // readTotal reads the processor time of the process. It reports false if that is not known: the process may have

@@ -37,9 +37,10 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 		ticks = 1
 	}
 	p.blame.finish(now)
+	lossy := p.ticking.makeUp(p.activity.examined)
 	p.account.complete(now, ticks)
 	p.goroutines.count()
-	p.spending.keepTotal(now)
+	p.spending.keepTotal(now, lossy)
 	if p.looking.looker != nil {
 		p.looking.looker.warm()
 	}

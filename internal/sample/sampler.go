@@ -103,6 +103,7 @@ type Sampler struct {
 	tree      *tree                   // nil unless descendants are followed
 	looks     *looks                  // Options.Ticks without timers; nil: threads are stopped by rounds
 	ending    bool                    // there will be no later reading
+	losses    int64                   // how often records of timers were found to be lost
 	lacks     int64                   // procfs.Lacks when Run began
 	began     time.Duration           // CLOCK_MONOTONIC of the first readings
 	unwanted  atomic.Bool             // names that are not known yet need not be found

@@ -91,6 +91,7 @@ type usage struct {
 	used     uint64 // ns since the sampling began or the thread was born, as last read
 	rebase   bool   // the next reading does not count: the one before it is not known
 	inexact  bool   // used is not complete
+	missing  unmet  // of used
 	switched bool   // it has been put on a processor since the round before
 	ran      int64  // ns that it has run, and that are still to be counted as wall time
 	ready    int64  // ns that it has waited for a processor, and that are still to be counted

@@ -60,6 +60,7 @@ type ticking struct {
 	met     []*thread                // threads that ticks of this round have met
 	others  bool                     // the process has ended: ticks of its number are those of another one
 	workers workers
+	losses  int64 // Sampler.losses when the processor time of the threads was last read
 }
 
 func (k *ticking) init(p *process) {
@@ -72,6 +73,7 @@ type debt struct {
 	values  profile.Values
 	asleep  int64          // wall time in which it slept between two rounds that found it running
 	unclear int64          // wall time that is counted, in which it was ready or ran
+	lost    int64          // ticks of this round that were lost
 	fresh   []profile.Cell // where ticks of this round met it
 	last    profile.Cell   // where the last tick met it, if ticked
 	ticked  bool           // a tick met it in the present space
@@ -99,11 +101,12 @@ func (s *Sampler) drain() {
 	}
 	if lost := read(s.takeRecord); lost > 0 {
 		s.cost.Lost += lost
+		s.losses++
 		for _, p := range s.processes {
 			p.roster.stale = true // lost records may have been of its threads
 		}
 		if s.tree != nil {
-			s.tree.sweeps.due = true
+			s.tree.lossy()
 		}
 	}
 	if s.sched.random != nil {
@@ -166,7 +169,7 @@ func (k *ticking) take(r *perfevent.Record) {
 func (k *ticking) tick(tid int, at time.Duration) {
 	p := k.p
 	stack := p.space.Stack(k.levels)
-	p.spending.sinceTotal += p.sampler.opt.Ticks.Period()
+	p.spending.tick()
 	period := profile.Values{CPU: int64(p.sampler.opt.Ticks.Period())}
 	t := p.roster.byTID[tid]
 	if t == nil {
@@ -176,13 +179,19 @@ func (k *ticking) tick(tid int, at time.Duration) {
 	}
 	cell := p.space.Cell(t.id, stack)
 	p.space.AddAt(cell, period, max(at-p.sampler.began, 0))
-	if len(t.debt.fresh) == 0 {
-		k.met = append(k.met, t)
-		p.activity.stir(t) // it has run
-	}
+	t.usage.missing.count(1, p.sampler.opt.Ticks.Period())
+	k.hasMet(t)
 	t.debt.fresh, t.debt.last, t.debt.ticked = append(t.debt.fresh, cell), cell, true
 	if p.sampler.opt.Each != nil {
 		t.lastRegs.regs, t.lastRegs.partial, t.lastRegs.pc, t.lastRegs.sp, t.shown = k.snap.Regs, k.snap.Partial, k.snap.PC, k.snap.SP, stack
+	}
+}
+
+// hasMet notes that ticks of this round have met a thread, or have been lost.
+func (k *ticking) hasMet(t *thread) {
+	if len(t.debt.fresh) == 0 && t.debt.lost == 0 {
+		k.met = append(k.met, t)
+		k.p.activity.stir(t) // it has run
 	}
 }
 
@@ -204,7 +213,7 @@ func (k *ticking) takeNoUser(r *perfevent.Record) {
 	if t := p.roster.byTID[r.TID]; t != nil {
 		id = t.id
 	}
-	p.spending.sinceTotal += p.sampler.opt.Ticks.Period()
+	p.spending.tick()
 	k.count(id, p.space.Stack(k.levels), profile.Values{CPU: int64(p.sampler.opt.Ticks.Period())}, r.Time)
 }
 
@@ -267,25 +276,37 @@ func (k *ticking) runs(t *thread) {
 // pay gives what rounds owe to a thread's ticks to the ticks of this round.
 func (k *ticking) pay() {
 	for _, t := range k.met {
-		k.settle(t, t.debt.fresh)
-		t.debt.fresh, t.debt.paid = t.debt.fresh[:0], k.p.activity.number
+		if k.settle(t, t.debt.fresh); len(t.debt.fresh) > 0 {
+			t.debt.fresh, t.debt.paid = t.debt.fresh[:0], k.p.activity.number
+		}
+		t.debt.lost = 0
 	}
 	k.met = k.met[:0]
 }
 
-// settle divides what is owed among cells.
+// part returns the first i of n parts of a value.
+func part(of, i, n int64) int64 {
+	return of/n*i + of%n*i/n // a time of hours has too many ns to be multiplied by the ticks in it
+}
+
+// settle divides what is owed among cells, and the ticks that were lost.
 func (k *ticking) settle(t *thread, cells []profile.Cell) {
-	d, n := &t.debt.values, int64(len(cells))
+	d, n := &t.debt.values, int64(len(cells))+t.debt.lost
 	if *d == (profile.Values{}) {
 		return
 	}
 	ready := min(d.Ready, d.Wall) // what is left belongs to the wall time that ticks find next
 	begun := k.p.account.last - k.p.sampler.sched.start - time.Duration(d.Wall)
-	for i, cell := range cells {
-		i := int64(i)
-		from, to := d.Wall*i/n, d.Wall*(i+1)/n
-		v := profile.Values{Samples: d.Samples*(i+1)/n - d.Samples*i/n, Wall: to - from, Ready: ready*(i+1)/n - ready*i/n}
+	share := func(cell profile.Cell, i, j int64) { // of the parts i to j of n
+		from, to := part(d.Wall, i, n), part(d.Wall, j, n)
+		v := profile.Values{Samples: part(d.Samples, j, n) - part(d.Samples, i, n), Wall: to - from, Ready: part(ready, j, n) - part(ready, i, n)}
 		k.p.space.AddDuring(cell, v, begun+time.Duration(from), begun+time.Duration(to), true)
+	}
+	for i, cell := range cells {
+		share(cell, int64(i), int64(i)+1)
+	}
+	if t.debt.lost > 0 {
+		share(k.lostCell(t.id), int64(len(cells)), n)
 	}
 	*d = profile.Values{Ready: d.Ready - ready}
 }

@@ -45,6 +45,7 @@ type timed struct {
 type timedSpending struct {
 	cpu    time.Duration // since its start
 	ticked time.Duration // by the ticks since cpu was read
+	lost   timedLost
 }
 
 // newTimed begins to keep a process.
@@ -309,6 +310,7 @@ func (s *timed) readCPU(other bool) {
 		s.cpu += s.ticked
 	}
 	s.ticked = 0
+	s.makeUp()
 }
 
 // reconcile stretches the processor time of a window to what the process has used, as spending.reconcile does for a run.
@@ -328,9 +330,7 @@ func reconcile(p *profile.Profile, pid int, used, period time.Duration, most flo
 		rest -= share
 	}
 	if rest > 0 {
-		space := p.Space(pid, "", nil)
-		id := p.Thread(pid, 0, "[not sampled]")
-		space.Add(space.Cell(id, space.Push(0, p.Note("[not sampled]"))), profile.Values{CPU: rest})
+		unsampled(p, p.Space(pid, "", nil), pid, rest)
 	}
 }
 

@@ -231,6 +231,7 @@ func (t *tree) bury(k *kin) {
 		t.rest(k, wall-k.shown)
 	}
 	t.strays.bury(k.pid, k.born, now)
+	t.makeUp(k)
 	cpu := k.cpu()
 	if k.told == 1 {
 		wall = max(wall, cpu) // the kernel's record of an end is older than the last of the thread's processor time

@@ -72,7 +72,7 @@ func (t *tree) countStrays(all bool) {
 		}
 		delete(t.strays.waiting, id)
 		k := &kin{tree: t, pid: id.pid, id: t.sampler.profile.Process(id.pid, 0), comm: one.comm, born: max(id.start, t.start), died: one.last}
-		k.used, k.final = one.cpu, true
+		k.used, k.final, k.lossy = one.cpu, true, true
 		t.sampler.cost.Followed.Processes++
 		t.sampler.cost.Followed.Stray++
 		t.bury(k)

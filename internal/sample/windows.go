@@ -35,6 +35,7 @@ type Windows struct {
 	reader    chan struct{}  // closed to end the goroutine that reads; nil while there is no window
 	readers   sync.WaitGroup // that goroutine, those that work off backlogs, and those that wait for the end of lookups
 	closed    bool
+	losses    int64 // how often records of the timers were found to be lost
 
 	// These are under no lock, or their own.
 	backlog atomic.Int64 // bytes in all backlogs
@@ -220,7 +221,10 @@ func (w *Windows) drain() {
 	if w.closed || w.reader == nil {
 		return
 	}
-	w.lost.Add(w.ticks.Read(w.takeRecord))
+	if lost := w.ticks.Read(w.takeRecord); lost > 0 {
+		w.lost.Add(lost)
+		w.losses++
+	}
 	w.ticks.Redraw(rand.Int64N)
 }
 
@@ -230,7 +234,7 @@ func (w *Windows) tend(done chan struct{}) {
 	w.mu.Lock()
 	w.drain()
 	for _, s := range w.processes {
-		if s.ticked > 0 {
+		if s.ticked > 0 || s.lost.losses != w.losses {
 			other[s] = false
 		}
 	}
@@ -264,6 +268,7 @@ func (w *Windows) takeRecord(r *perfevent.Record) {
 	switch r.Kind {
 	case perfevent.Tick, perfevent.NoUser:
 		s.ticked += w.ticks.Period()
+		s.lost.missing.count(1, w.ticks.Period())
 		s.keep(r)
 	case perfevent.Map:
 		m := r.Mapped
