@@ -36,6 +36,7 @@ type kinThreads struct {
 	early   []int        // ends that were reported before the first readings
 	names   map[int]profile.ThreadID
 	workers workers // nil: none yet
+	execing execing
 }
 
 // kinCPU is the processor time of a process of a tree.
@@ -72,9 +73,10 @@ func (k *kin) threadID(tid int) profile.ThreadID {
 
 // takeRecord takes a record about the process.
 func (k *kin) takeRecord(r *perfevent.Record) {
-	if k.takeEarly(r) {
-		return
+	if k.takeEarly(r) || r.Time < k.tree.start && (r.Kind == perfevent.Tick || r.Kind == perfevent.NoUser) {
+		return // ticks of the last milliseconds before sampling began are read after that
 	}
+	k.execing.note(r)
 	switch r.Kind {
 	case perfevent.Fork:
 		if !k.threads[r.TID] { // otherwise it was listed

@@ -106,6 +106,9 @@ func (s *timed) makeUp() {
 		used := int64(s.cpu) - l.missing.met
 		l.missing.last, l.missing.before, l.losses, l.known = used, used, w.losses, true
 	}
+	if l.losses != w.losses {
+		s.do(func() { s.execing.told = true }) // the record of an exec may be lost
+	}
 	n := l.missing.read(int64(s.cpu), l.losses != w.losses, period) + l.dropped
 	l.losses, l.dropped = w.losses, 0
 	if n == 0 {

@@ -129,15 +129,8 @@ type native struct {
 }
 
 func openNative(pid int, files *Files, lines bool) (Image, error) {
-	// The memory is opened first. If an exec comes in between, the memory is
-	// that of the old program, and the next round notices.
-	m, err := mem.OpenPatient(pid)
+	m, space, err := openSpace(pid, files)
 	if err != nil {
-		return nil, err
-	}
-	space, err := handle.NewSpace(pid, files)
-	if err != nil {
-		m.Close()
 		return nil, err
 	}
 	n := &native{
@@ -151,6 +144,36 @@ func openNative(pid int, files *Files, lines bool) (Image, error) {
 		n.executable = strings.TrimSuffix(exe, " (deleted)")
 	}
 	return n, nil
+}
+
+// Begun reports whether a program is mapped.
+func (n *native) Begun() bool { return len(n.Space.Mapped()) > 0 }
+
+// mostOpens is how often an image is opened while the process executes one program after the other.
+const mostOpens = 3
+
+// openSpace opens the memory and reads the map. The memory is opened first. If an exec comes in between, it is that of the old
+// program, and the map that of the new one. Then both are opened again. If that never succeeds, nothing of the map is known: the
+// next round finds the image stale.
+func openSpace(pid int, files *Files) (m *mem.Patient, space *handle.Space, err error) {
+	for n := 1; ; n++ {
+		if m, err = mem.OpenPatient(pid); err != nil {
+			return nil, nil, err
+		}
+		if space, err = handle.NewSpace(pid, files); err != nil {
+			m.Close()
+			return nil, nil, err
+		}
+		switch {
+		case !m.Stale() || len(space.Mapped()) == 0: // a process that has ended has no map
+			return m, space, nil
+		case n == mostOpens:
+			space.Close()
+			return m, handle.Unreadable(pid, files), nil
+		}
+		space.Close()
+		m.Close()
+	}
 }
 
 // Place returns the variable and the file that an address of data lies in.
@@ -177,8 +200,9 @@ func (n *native) Close() error {
 	return n.mem.Close()
 }
 
-// Refresh reads the maps. If it fails, the process has ended, or the next round finds it stale.
-func (n *native) Refresh() { n.Space.Refresh() }
+// Refresh reads the maps. If it fails, the process has ended. The maps of another program are not taken: the next round finds the
+// image stale.
+func (n *native) Refresh() { n.Space.RefreshIf(func() bool { return !n.mem.Stale() }) }
 
 // Mapped implements Image.
 func (n *native) Mapped(m *perfevent.Mapped) (news bool) { return n.Take(mapOf(m)) }

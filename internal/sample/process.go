@@ -103,10 +103,12 @@ func (p *process) open() error {
 	for _, t := range p.roster.threads {
 		p.settleThread(t)
 	}
+	p.ticking.execing.open()
 	image, err := p.Image()
 	if err != nil {
 		return err
 	}
+	p.ticking.execing.take(image)
 	if p.image = image; image.Is32Bit() {
 		p.sampler.cost.Programs32 = append(p.sampler.cost.Programs32, Program32{p.PID, image.Executable()})
 	}

@@ -15,6 +15,9 @@ const maxStack = 64 << 10
 // the ticks before it as well, if it knows all that has happened since.
 func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	p.calm, p.ticks = false, ticks
+	if s := p.sampler; s.opt.Ticks != nil && s.looks == nil && p.image != nil && p.image.Stale() && p.ticking.execing.untold() {
+		return
+	}
 	if (p.image == nil || p.image.Stale()) && !p.renew() {
 		return
 	}

@@ -269,6 +269,8 @@ func (t *tree) take(k *kin, r *perfevent.Record) {
 			k.workers = make(workers)
 		}
 		levels = s.kernelLevels(r, levels, k.workers.has(k.pid, r.TID))
+	} else if k.execing.has(r) {
+		levels = s.notedLevels(r, levels, s.exec)
 	} else {
 		t.unwinder.kin = k
 		levels, _ = s.unwindTick(r, &t.unwinder.snap, &t.unwinder, levels)

@@ -271,7 +271,7 @@ func (w *Windows) takeRecord(r *perfevent.Record) {
 		s.lost.missing.count(1, w.ticks.Period())
 		s.keep(r)
 	case perfevent.Map:
-		m := r.Mapped
+		m := perfevent.Record{Kind: r.Kind, Time: r.Time, Mapped: r.Mapped}
 		s.do(func() { s.takeMap(&m) })
 	case perfevent.Name, perfevent.Exit: // the number may come again
 		tid := r.TID
@@ -282,6 +282,7 @@ func (w *Windows) takeRecord(r *perfevent.Record) {
 			}
 		})
 	case perfevent.Exec:
-		s.do(func() { clear(s.names) })
+		e := perfevent.Record{Kind: r.Kind, Time: r.Time}
+		s.do(func() { s.takeExec(&e) })
 	}
 }

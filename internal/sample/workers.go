@@ -56,13 +56,18 @@ func (r *roster) addWorkers() {
 
 // kernelLevels appends the levels of a thread that runs no user code.
 func (s *Sampler) kernelLevels(r *perfevent.Record, levels []profile.Addr, works bool) []profile.Addr {
+	if works {
+		return s.notedLevels(r, levels, s.worker)
+	}
+	return s.notedLevels(r, levels, s.exit)
+}
+
+// notedLevels appends the levels of a tick whose user code is not looked up.
+func (s *Sampler) notedLevels(r *perfevent.Record, levels []profile.Addr, instead profile.Addr) []profile.Addr {
 	for _, addr := range r.KernelChain {
 		levels = append(levels, s.kernelNote(addr))
 	}
-	if works {
-		return append(levels, s.worker)
-	}
-	return append(levels, s.exit)
+	return append(levels, instead)
 }
 
 // resting takes the sample of a thread that waits and has no user registers: a worker, or the dead leader of a process

@@ -89,6 +89,19 @@ func (s *Space) Refresh() error {
 	return procfs.ReadMaps(s.pid, s.take)
 }
 
+// RefreshIf is Refresh, but takes over what it has read only if valid returns true then: the process may have executed another
+// program meanwhile.
+func (s *Space) RefreshIf(valid func() bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return procfs.ReadMaps(s.pid, func(text []byte) error {
+		if !valid() {
+			return errGone
+		}
+		return s.take(text)
+	})
+}
+
 // Take takes over one executable mapping that the kernel has reported. It replaces what was mapped there. The data of its
 // object is known after the next Refresh. Take reports whether that mapping was new.
 func (s *Space) Take(m procfs.Map) (news bool) {
