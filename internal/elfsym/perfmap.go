@@ -76,6 +76,7 @@ func (m mark) stands(r io.ReaderAt) bool {
 type perfEntry struct {
 	start, size uint64
 	name        string
+	reused      bool // entries with other names have addresses of it
 }
 
 // Refresh reads what has been added to the file of size bytes behind r since
@@ -188,6 +189,7 @@ func (m *PerfMap) settle(first int) {
 		claims = append(claims, claim{e.start, e.start + e.size, uint32(i)})
 	}
 	added := settle(claims)
+	m.compare(first, &added)
 	m.cover = m.cover.overlay(&added)
 	if len(m.entries) >= maxPerfEntries || m.names >= maxPerfNames {
 		m.compact()
@@ -195,6 +197,45 @@ func (m *PerfMap) settle(first int) {
 			m.full = ErrPerfMap
 		}
 	}
+}
+
+// mostCompared bounds how many parts of a cover an entry is compared with. One that covers more is taken for one that others
+// overlap.
+const mostCompared = 64
+
+// compare finds the entries from first on that take addresses of earlier ones. added is their cover.
+func (m *PerfMap) compare(first int, added *cover) {
+	for i := first; i < len(m.entries); i++ {
+		e := &m.entries[i]
+		m.compareWith(&m.cover, e, func(uint32) { e.reused = true })
+		m.compareWith(added, e, func(owner uint32) { m.entries[owner].reused = true })
+	}
+}
+
+// compareWith calls tell for the owners in a cover of addresses of an entry that have another name.
+func (m *PerfMap) compareWith(c *cover, e *perfEntry, tell func(owner uint32)) {
+	at, _ := c.find(e.start)
+	for i, n := max(at, 0), 0; i < len(c.starts) && c.starts[i] < e.start+e.size; i, n = i+1, n+1 {
+		owner := c.owners[i]
+		if owner == unowned || i+1 < len(c.starts) && c.starts[i+1] <= e.start {
+			continue
+		}
+		if m.entries[owner].name != e.name || n == mostCompared {
+			tell(owner)
+		}
+		if n == mostCompared {
+			return
+		}
+	}
+}
+
+// Reused reports whether the function that covers a run-time pc has addresses that the list has for functions with other names,
+// too. It has no times: which of them was there when is not known.
+func (m *PerfMap) Reused(pc uint64) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	i, ok := m.cover.owner(pc)
+	return ok && m.entries[i].reused
 }
 
 // compact drops the entries that others have covered completely.
@@ -236,7 +277,7 @@ func parsePerfLine(line string) (perfEntry, bool) {
 	if !ok1 || !ok2 || err1 != nil || err2 != nil || n == 0 || a+n < a || name == "" {
 		return perfEntry{}, false
 	}
-	return perfEntry{a, n, name[:min(len(name), maxPerfName)]}, true
+	return perfEntry{start: a, size: n, name: name[:min(len(name), maxPerfName)]}, true
 }
 
 // Lookup returns the function that covers a run-time pc.

@@ -31,6 +31,27 @@ func TestPerfMap(t *testing.T) {
 	}
 }
 
+// TestPerfMapReused: functions that share addresses with others are known, whether they come in one piece or not. The same
+// function again is no other one.
+func TestPerfMapReused(t *testing.T) {
+	const first, second = "1000 100 alpha\n2000 10 kept\n3000 40 again\n4000 10 under\n", "1080 20 beta\n3000 40 again\n2010 10 beside\n3ff0 100 over\n"
+	text := first + second
+	pieces := new(PerfMap)
+	for _, size := range []int{len(first), len(text)} {
+		if _, err := pieces.Refresh(strings.NewReader(text), int64(size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := readPerfMap(t, text)
+	for pc, want := range map[uint64]bool{0x1080: true, 0x2000: false, 0x2010: false, 0x3000: false, 0x4000: true, 0x5000: false} {
+		for _, m := range []*PerfMap{pieces, whole} {
+			if got := m.Reused(pc); got != want {
+				t.Errorf("%#x (%s): reused %v", pc, perfName(m, pc), got)
+			}
+		}
+	}
+}
+
 // TestPerfMapGrows reads a map as a JIT writes it, in pieces that end anywhere,
 // and compares with a table of every byte.
 func TestPerfMapGrows(t *testing.T) {
@@ -83,7 +104,7 @@ func TestPerfMapGrows(t *testing.T) {
 func TestPerfMapCompacts(t *testing.T) {
 	var m PerfMap
 	for i := range 100 {
-		m.entries = append(m.entries, perfEntry{uint64(i), 1, fmt.Sprint(i)})
+		m.entries = append(m.entries, perfEntry{start: uint64(i), size: 1, name: fmt.Sprint(i)})
 	}
 	m.cover = settle([]claim{{0, 10, 5}, {10, 20, 99}, {15, 17, 7}})
 	m.compact()

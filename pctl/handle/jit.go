@@ -56,7 +56,10 @@ func (j *jitMap) lookup(src *source, state *mapState, pc uint64) (elfsym.Sym, bo
 	list := j.list
 	j.mu.Unlock()
 	if list != nil {
-		sym, ok = list.Lookup(pc)
+		if sym, ok = list.Lookup(pc); ok && list.Reused(pc) {
+			path := "/tmp/perf-" + strconv.Itoa(j.pid) + ".map"
+			j.files.Refuse(path+" (reused)", fmt.Errorf("%s has several functions at addresses that were met, and no times: all that ran there has the name of the last one", path))
+		}
 	}
 	if ok || j.alone {
 		return sym, ok

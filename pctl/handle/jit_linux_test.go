@@ -45,6 +45,32 @@ func TestListIsNoLink(t *testing.T) {
 	}
 }
 
+// TestReusedList: that functions of a list have the same addresses is said when one of them is met, once.
+func TestReusedList(t *testing.T) {
+	list := fmt.Sprintf("/tmp/perf-%d.map", os.Getpid())
+	if err := os.WriteFile(list, []byte("1000 10 alpha\n2000 10 other\n1000 10 beta\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(list)
+	src, err := newSource(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.root.Close()
+	j := jitMap{pid: os.Getpid(), files: elfsym.NewCache(1), alone: true, sought: new(mapState)}
+	defer j.close()
+	for _, test := range []struct {
+		pc   uint64
+		name string
+		told int
+	}{{0x2000, "other", 0}, {0x1000, "beta", 1}, {0x1008, "beta", 0}} {
+		sym, _ := j.lookup(src, nil, test.pc)
+		if told := j.files.Refused(); sym.Name != test.name || len(told) != test.told {
+			t.Errorf("%#x is %q, told %v", test.pc, sym.Name, told)
+		}
+	}
+}
+
 // TestListOfAnother: a list that was written before the process began is of an earlier process with its number, and is not used.
 func TestListOfAnother(t *testing.T) {
 	list := fmt.Sprintf("/tmp/perf-%d.map", os.Getpid())
