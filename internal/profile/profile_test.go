@@ -431,3 +431,20 @@ func BenchmarkWarmSample(b *testing.B) {
 		s.Add(s.Cell(th, s.Stack(levels)), Values{Samples: 1, CPU: 2, Wall: 3})
 	}
 }
+
+// TestTextWithoutWeight: a stack in which nothing was counted that the table shows has no line.
+func TestTextWithoutWeight(t *testing.T) {
+	p := New()
+	s := p.Space(1, "/bin/p", nil)
+	id := p.Thread(1, 1, "p")
+	for name, v := range map[string]Values{"[busy]": {CPU: 1e9, Wall: 1e9}, "[exec]": {Wall: 1}, "[running]": {Ready: 5}} {
+		s.Add(s.Cell(id, s.Push(0, p.Note(name))), v)
+	}
+	var b strings.Builder
+	if err := p.Write(&b, Text, &Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if out := b.String(); strings.Contains(out, "[running]") || !strings.Contains(out, "[busy]") || !strings.Contains(out, "[exec]") {
+		t.Error(out)
+	}
+}

@@ -84,7 +84,7 @@ func (h *histogram) write(b *bufio.Writer, columns []column, o *Options, room in
 			homes[l.name]++
 		}
 	}
-	labels := h.sorted(o)
+	labels := h.weighty(h.sorted(o), columns, o)
 	rest := labels[len(labels):]
 	if room > 0 && len(labels) > room-1 {
 		kept := max(room-2, 1) // without the columns and the line about the rest
@@ -110,6 +110,18 @@ func (h *histogram) write(b *bufio.Writer, columns []column, o *Options, room in
 		fmt.Fprintf(b, "%s\n", name)
 	}
 	h.writeRest(b, columns, rest, o)
+}
+
+// weighty returns the functions that have something in a column. If none has, all are shown.
+func (h *histogram) weighty(labels []label, columns []column, o *Options) []label {
+	kept := slices.DeleteFunc(slices.Clone(labels), func(l label) bool {
+		t := h.tallies[l]
+		return !slices.ContainsFunc(columns, func(c column) bool { return c.of(t.self) != 0 || o.OnStack && c.of(t.total) != 0 })
+	})
+	if len(kept) == 0 {
+		return labels
+	}
+	return kept
 }
 
 // width is that of a column of the table.
