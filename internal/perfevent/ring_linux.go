@@ -70,7 +70,7 @@ const largestRecord = 1 << 16
 // begin sets head to the end of what there is to read now.
 func (r *ring) begin() {
 	r.head = atomic.LoadUint64(&r.page.Data_head)
-	if r.presumed == 0 && r.head-r.tail > uint64(len(r.buf)-largestRecord) {
+	if r.presumed == 0 && len(r.buf) >= leastRing && r.head-r.tail > uint64(len(r.buf)-largestRecord) {
 		r.lost, r.presumed = r.lost+1, 1
 	}
 	r.time = r.timeAt()
