@@ -202,7 +202,7 @@ func (n *native) Close() error {
 
 // Refresh reads the maps. If it fails, the process has ended. The maps of another program are not taken: the next round finds the
 // image stale.
-func (n *native) Refresh() { n.Space.RefreshIf(func() bool { return !n.mem.Stale() }) }
+func (n *native) Refresh() { handle.RefreshIf(n.Space, func() bool { return !n.mem.Stale() }) }
 
 // Mapped implements Image.
 func (n *native) Mapped(m *perfevent.Mapped) (news bool) { return n.Take(mapOf(m)) }

@@ -89,9 +89,9 @@ func (s *Space) Refresh() error {
 	return procfs.ReadMaps(s.pid, s.take)
 }
 
-// RefreshIf is Refresh, but takes over what it has read only if valid returns true then: the process may have executed another
+// RefreshIf is [Space.Refresh], but takes over what it has read only if valid returns true then: the process may have executed another
 // program meanwhile.
-func (s *Space) RefreshIf(valid func() bool) error {
+func RefreshIf(s *Space, valid func() bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return procfs.ReadMaps(s.pid, func(text []byte) error {
