@@ -18,6 +18,9 @@
 //   - for code made at run time, a return address above from which tables lead to the end;
 //   - for an innermost frame only, a search of the stack for a return address.
 //
+// The frame pointer is not taken where the code shows that the function sets none and moves the stack pointer by an unknown
+// size: it is that of a caller, and the next one would be skipped. The stack is cut there.
+//
 // The last five are guesses. A guess is taken only if it leads to an address in
 // executable code behind a call instruction, from code made at run time to other such
 // code, or to the bottom of a stack. Counts has the number of guesses.

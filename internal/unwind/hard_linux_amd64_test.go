@@ -91,6 +91,22 @@ func TestHardStacks(t *testing.T) {
 	}
 }
 
+// TestCallerIsNotSkipped: a function of assembler keeps the frame pointer of a caller and has a frame of unknown size. Its own caller is
+// not skipped: the stack has it, or is cut.
+func TestCallerIsNotSkipped(t *testing.T) {
+	target := ptest.Start(t, ptest.BuildC(t, "testdata/realigned.c", "-O1", "-fno-omit-frame-pointer"))
+	target.WaitFor("stop", target.Stopped)
+	space := openSpace(t, target.PID)
+	for _, s := range stacksOf(t, target.PID) {
+		names := space.names(s.frames)
+		i := slices.Index(names, "aligned")
+		if i < 0 || i+1 < len(names) && names[i+1] != "inner" || i+1 == len(names) && s.end == Whole {
+			t.Errorf("%v: %v", s.end, names)
+		}
+	}
+	target.Signal(syscall.SIGCONT)
+}
+
 // TestVforkParent: a thread in vfork(2), or just behind it, has its return address in a register, and no memory on the stack.
 func TestVforkParent(t *testing.T) {
 	t.Run("waits", func(t *testing.T) { // it cannot be stopped

@@ -109,5 +109,8 @@ func (l *planner) newRoutes(p *place) *routes {
 	if !ok || start < p.m.Start || end > p.m.End {
 		return &routes{out: l.walkOut(&p.m, p.pc, p.m.End), ends: p.ret && l.endsAt(p)}
 	}
-	return &routes{in: l.walkIn(&p.m, start, p.pc, end), out: l.walkOut(&p.m, p.pc, end), walked: true}
+	r := &routes{in: l.walkIn(&p.m, start, p.pc, end), walked: true}
+	r.bare = !r.in.ok && l.walker.bare
+	r.out = l.walkOut(&p.m, p.pc, end)
+	return r
 }

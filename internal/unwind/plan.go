@@ -50,6 +50,7 @@ type routes struct {
 	back    []route
 	walked  bool // back has been looked for
 	ends    bool // the function may end behind its call
+	bare    bool // the function has no frame pointer, and the size of its frame is not known: the pointer is that of a caller
 }
 
 // A route is the way out of a function without call frame information: where the

@@ -45,6 +45,7 @@ type walker struct {
 	forks  [walkForks]track
 	nfork  int
 	seen   [walkSeen]uint64
+	bare   bool  // a way to the goal sets no frame pointer, and loses the stack pointer
 	maybe  route // the stack at an indirect jump, perhaps a tail call
 	code   []byte
 	at     uint64 // address of code[0]
@@ -84,6 +85,7 @@ func (w *walker) run(t track) route {
 			if r := t.arrived(w.fixed); r.ok {
 				return r
 			}
+			w.bare = !t.fp.known
 		}
 		r, alive := w.step(&t)
 		if r.ok {

@@ -65,7 +65,8 @@ func (u *Unwinder) guess(p *place, sp uint64, n *plan) (exit, End) {
 		u.counts.Guess++
 		return byReturn, 0 // rbp is that of a caller, and leads past the next one
 	}
-	if u.tryPointer(sp, u.returns) || made && u.tryPointer(sp, u.isMade) {
+	bare := n.routes != nil && n.routes.bare // the frame pointer would skip the caller
+	if !bare && u.tryPointer(sp, u.returns) || made && u.tryPointer(sp, u.isMade) {
 		u.counts.Pointer++
 		return byReturn, 0
 	}
