@@ -130,7 +130,7 @@ func (x *traps) place(of *program.Image, addr uint64, p purpose) (*bkpt.Breakpoi
 		return nil, fmt.Errorf("%w: %w", ErrNoUprobe, refused)
 	}
 	if x.probes.inherited(addr, 1) || x.probes.foreignTrap(addr) {
-		return nil, ErrForeignTrap
+		return nil, cmp.Or(x.probes.otherPath(addr), ErrForeignTrap)
 	}
 	if x.wantedAt(addr) != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOwnProbe, cmp.Or(refused, errNotUprobe))
@@ -161,6 +161,10 @@ var ErrForeignTrap = errors.New("the trap of another tracer stands there")
 // ErrOwnProbe is the error of an int3 at an address where the kernel has the trap of another breakpoint's uprobe, in whose file it is.
 // The kernel would take the int3 for its own.
 var ErrOwnProbe = errors.New("the file is mapped a second time, and has a uprobe of ours there")
+
+// ErrOtherPath is the error of a breakpoint where the trap is that of a uprobe in another file by the map, and in the same one for the
+// kernel: that of an overlay, and the one below it.
+var ErrOtherPath = errors.New("the file is mapped by another path too, as one of an overlay and the one below it, and has a uprobe of ours there (int3s can be set in both)")
 
 var errNotUprobe = errors.New("an int3 is asked for here")
 

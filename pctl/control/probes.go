@@ -230,6 +230,29 @@ func (p *probes) inherited(addr uint64, n int) bool {
 	return false
 }
 
+// otherPath returns ErrOtherPath if a probe of ours is at the same offset of a file that has the same byte there as the file that
+// is mapped at addr.
+func (p *probes) otherPath(addr uint64) error {
+	f, at, err := p.textFile(addr)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var file [1]byte
+	if _, err := elfsym.NewPatient(f).ReadAt(file[:], int64(at.off)); err != nil {
+		return nil
+	}
+	for _, u := range p.kinds() {
+		if u.Find(func(probe bkpt.Probe) bool {
+			l := probe.(placed).place
+			return l.off == at.off && l.orig == file[0]
+		}) != nil {
+			return ErrOtherPath
+		}
+	}
+	return nil
+}
+
 // foreignTrap reports whether addr has a trap that is neither ours nor in the file that is
 // mapped there. It is a uprobe of another tracer, or an int3 that another tracer has left. The
 // kernel takes an int3 at a uprobe for its own. And lifting a trap writes back the byte that

@@ -119,7 +119,9 @@ func (c *Controller) BreakEach(ctx context.Context, of Sought, h Handler) (*Symb
 }
 
 // refusals are the errors of places that could have a breakpoint otherwise.
-var refusals = [...]error{ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrOwnProbe, ErrShared, ErrSharedText, ErrMidInstruction, tracee.ErrUnreached}
+var refusals = [...]error{
+	ErrNoUprobe, ErrRestartable, ErrForeignTrap, ErrOtherPath, ErrOwnProbe, ErrShared, ErrSharedText, ErrMidInstruction, tracee.ErrUnreached,
+}
 
 // Remove takes the breakpoint away at all its places. Idempotent; may be called from
 // handlers.
