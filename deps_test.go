@@ -30,7 +30,7 @@ var rooms = map[string][]string{
 	"internal/mem":        {"internal/patience", "internal/procfs", unix},
 	"internal/preempt":    {unix, "internal/procfs"},
 	"internal/need":       {unix, "internal/procfs"},
-	"internal/perfevent":  {unix, "internal/need", "internal/ptrace"},
+	"internal/perfevent":  {unix, "internal/need", "internal/procfs", "internal/ptrace"},
 	"internal/cursor":     {},
 	"internal/patience":   {},
 	"internal/debuginfod": {"internal/patience"},

@@ -41,12 +41,8 @@ func (u *unprobed) end(w *Watch) {
 	if u.watch != nil {
 		var seen []perfevent.Mapped
 		seen, lost = u.watch.Since(0)
-		for _, r := range seen {
-			m := procfs.Map{Start: r.Addr, End: r.Addr + r.Len, Off: r.Off, Perm: procfs.Exec, Major: r.Major, Minor: r.Minor, Inode: r.Inode, Path: r.Path}
-			if r.Unprobed {
-				m.Perm |= procfs.Shared
-			}
-			list = append(list, m)
+		for i := range seen {
+			list = append(list, seen[i].Map())
 		}
 	}
 	for i := range w.texts {

@@ -41,15 +41,6 @@ type End struct {
 	Comm     string        // the process's name at that moment: that of its first thread
 }
 
-// Mapped is the memory of a [Map] record: executable, and new in its process.
-type Mapped struct {
-	Addr, Len, Off uint64
-	Major, Minor   uint32
-	Inode          uint64 // 0: no file
-	Path           string
-	Unprobed       bool // the kernel plants no uprobes there: it is mapped MAP_SHARED, or can be written
-}
-
 // MaxStack is how many bytes of a stack a sample can have. The length of a sample is a
 // number of 16 bits, and the registers and the chains take their part.
 const MaxStack = 62000

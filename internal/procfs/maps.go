@@ -110,9 +110,9 @@ func parseDevice(b []byte) (major, minor uint32, ok bool) {
 	return uint32(x), uint32(y), ok && okHi && okLo && x <= 1<<32-1 && y <= 1<<32-1
 }
 
-// deletedSuffix is what the kernel's d_path appends to the name of a file
+// DeletedSuffix is what the kernel's d_path appends to the name of a file
 // that has been unlinked.
-const deletedSuffix = " (deleted)"
+const DeletedSuffix = " (deleted)"
 
 // mapName undoes what show_map_vma does to a path: a newline is written as
 // \012, nothing else is escaped.
@@ -121,7 +121,7 @@ func mapName(raw []byte, inode uint64) (name string, deleted bool) {
 	if inode == 0 {
 		return name, false
 	}
-	return strings.CutSuffix(name, deletedSuffix)
+	return strings.CutSuffix(name, DeletedSuffix)
 }
 
 // Maps reads /proc/PID/maps. It needs the permission PTRACE_MODE_READ

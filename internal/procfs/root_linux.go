@@ -224,7 +224,7 @@ func lacking(err error) error {
 func (r *Root) openNamed(m Map, accept func(*unix.Stat_t) bool) (*os.File, error) {
 	names := []string{m.Path}
 	if m.Deleted {
-		names = append(names, m.Path+deletedSuffix)
+		names = append(names, m.Path+DeletedSuffix)
 	}
 	if strings.Contains(m.Path, "\n") {
 		names = append(names, strings.ReplaceAll(m.Path, "\n", `\012`))

@@ -99,7 +99,7 @@ func (k *kin) takeRecord(r *perfevent.Record) {
 			k.tree.sampler.profile.Rename(id, r.Comm)
 		}
 	case perfevent.Map:
-		k.maps.add(mapOf(&r.Mapped))
+		k.maps.add(r.Mapped.Map())
 	case perfevent.Tick, perfevent.NoUser:
 		k.ticked += k.tree.ticks.Period()
 		if k.proc == nil {

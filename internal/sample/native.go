@@ -205,7 +205,7 @@ func (n *native) Close() error {
 func (n *native) Refresh() { handle.RefreshIf(n.Space, func() bool { return !n.mem.Stale() }) }
 
 // Mapped implements Image.
-func (n *native) Mapped(m *perfevent.Mapped) (news bool) { return n.Take(mapOf(m)) }
+func (n *native) Mapped(m *perfevent.Mapped) (news bool) { return n.Take(m.Map()) }
 
 // HasCode implements Image.
 func (n *native) HasCode(m *procfs.Map) bool { return n.Now().Has(m) }

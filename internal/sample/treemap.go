@@ -2,11 +2,9 @@ package sample
 
 import (
 	"slices"
-	"strings"
 	"sync"
 
 	"ptools/internal/elfsym"
-	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/unwind"
@@ -239,19 +237,4 @@ func (c *codeMap) find(addr uint64) int {
 		return i
 	}
 	return -1
-}
-
-// mapOf makes the mapping of a record.
-func mapOf(r *perfevent.Mapped) procfs.Map {
-	m := procfs.Map{
-		Start: r.Addr, End: r.Addr + r.Len, Off: r.Off, Perm: procfs.Read | procfs.Exec,
-		Major: r.Major, Minor: r.Minor, Inode: r.Inode, Path: r.Path,
-	}
-	if path, ok := strings.CutSuffix(m.Path, " (deleted)"); ok && m.Inode != 0 {
-		m.Path, m.Deleted = path, true
-	}
-	if m.Inode == 0 && m.Path != "[vdso]" {
-		m.Path = "" // anonymous memory has a name in records
-	}
-	return m
 }

@@ -53,12 +53,8 @@ func (w *mappings) since(x *traps, turn uint64) (list []procfs.Map, lost bool) {
 	if w.watch != nil {
 		var seen []perfevent.Mapped
 		seen, lost = w.watch.Since(turn)
-		for _, r := range seen {
-			m := procfs.Map{Start: r.Addr, End: r.Addr + r.Len, Off: r.Off, Perm: procfs.Exec, Major: r.Major, Minor: r.Minor, Inode: r.Inode}
-			if r.Unprobed {
-				m.Perm |= procfs.Shared
-			}
-			list = append(list, m)
+		for i := range seen {
+			list = append(list, seen[i].Map())
 		}
 	}
 	if w.watch != nil && !lost || x.c.image.executing() { // the process may be standing
