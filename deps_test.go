@@ -48,7 +48,7 @@ var rooms = map[string][]string{
 	"internal/goroutines": {"internal/elfsym", "internal/ptrace", "internal/unwind", "pctl/handle"},
 	"internal/gotime":     {"internal/goroutines", "internal/unwind"},
 	"internal/calls":      {"internal/elfsym", "internal/glob", "internal/goroutines", "internal/mem", "internal/patience", "internal/perfevent", "internal/procfs", "internal/ptrace", "internal/rtld", "internal/unwind", "internal/x86", "pctl/handle"},
-	"internal/inner":      {},
+	"internal/inner":      {"pctl/control"},
 	"internal/guard":      {"internal/ptrace"},
 	"internal/tracee":     {"internal/ptrace", "internal/procfs", "internal/mem", "internal/guard"},
 	"pctl/notify":         {},
@@ -65,11 +65,14 @@ var rooms = map[string][]string{
 	"pctl": {"internal/calls", "internal/clean", "internal/futex", "internal/glob", "internal/goroutines", "internal/guard", "internal/inner", "internal/need", "internal/patience", "internal/ptrace", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind", "internal/machine",
 		"pctl/notify", "pctl/bkpt", "pctl/handle", "pctl/control"},
 
-	"internal/sample": {"internal/futex", "internal/preempt", "internal/intern", "internal/inner", "internal/ptrace", "internal/machine", "internal/procfs", "internal/mem", "internal/elfsym", "internal/unwind",
-		"internal/profile", "internal/perfevent", "internal/goroutines", "internal/gotime", "pctl/notify", "pctl/handle", "pctl/control"},
+	"internal/source": {"internal/elfsym", "internal/goroutines", "internal/gotime", "internal/inner", "internal/mem", "internal/perfevent", "internal/procfs", "internal/profile", "internal/ptrace", "internal/unwind",
+		"pctl/control", "pctl/handle"},
+
+	"internal/sample": {"internal/elfsym", "internal/futex", "internal/goroutines", "internal/gotime", "internal/inner", "internal/intern", "internal/machine", "internal/perfevent", "internal/preempt", "internal/procfs", "internal/profile", "internal/ptrace", "internal/source", "internal/unwind",
+		"pctl/control", "pctl/handle"},
 
 	"pctl/push":   {"internal/clean", "internal/patience"},
-	"pctl/sample": {"internal/sample", "internal/intern", "internal/profile", "pctl"},
+	"pctl/sample": {"internal/intern", "internal/profile", "internal/sample", "internal/source", "pctl"},
 
 	"pctl/targets":        {"internal/patience", "internal/procfs", "internal/elfsym"},
 	"pctl/serve":          {"internal/clean", "internal/procfs", "pctl", "pctl/sample", "pctl/targets"},
@@ -90,7 +93,7 @@ var rooms = map[string][]string{
 
 	"cmd/pgrab":          {"pctl", "pctl/targets", "internal/check", "internal/job", "internal/clean", "internal/usage"},
 	"cmd/pcalls":         {"pctl", "pctl/targets", "internal/calls", "internal/clean", "internal/fit", "internal/job", "internal/perfevent", "internal/procfs", "internal/profile", "internal/usage", "pctl/handle"},
-	"cmd/psample":        {"pctl", "pctl/targets", "internal/check", "internal/fit", "internal/job", "internal/listening", "internal/live", "internal/procfs", "internal/sample", "internal/profile", "internal/usage"},
+	"cmd/psample":        {"pctl", "pctl/targets", "internal/check", "internal/fit", "internal/job", "internal/listening", "internal/live", "internal/procfs", "internal/sample", "internal/source", "internal/profile", "internal/usage"},
 	"examples/functrace": {"pctl"},
 	// Perfevent has the clock that targets count by.
 	"bench": {"internal/intern", "internal/perfevent", "internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},

@@ -18,6 +18,7 @@ import (
 // Process is one reference to a grabbed or created process. Its methods may be
 // called from any goroutine; see the package comment for what Handlers may do.
 type Process struct {
+	access
 	s        *Session
 	h        *handle.Handle
 	c        *control.Controller // nil if the process is not controlled
@@ -39,6 +40,9 @@ type Process struct {
 	owned   map[remover]*Breakpoint // nil until there is one; the value is nil for what is no breakpoint of a client
 	numbers int                     // of breakpoints
 }
+
+// access is how the sampling packages of this module reach the controller.
+type access = inner.Access
 
 // PID returns the process's number in our pid namespace.
 func (p *Process) PID() int { return p.h.PID() }
@@ -173,10 +177,6 @@ func (p *Process) close() (err error) {
 		})
 	}
 	return errors.Join(err, p.s.release(p))
-}
-
-func init() {
-	inner.Controller = func(p any) (any, error) { return p.(*Process).control("control") }
 }
 
 // space returns the map of the address space that the process has now. An exec

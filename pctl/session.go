@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"ptools/internal/elfsym"
+	"ptools/internal/inner"
 	"ptools/internal/ptrace"
 	"ptools/pctl/control"
 	"ptools/pctl/handle"
@@ -143,6 +144,7 @@ func (s *Session) newTrace() *control.Trace {
 // meanwhile the handle is released.
 func (s *Session) add(h *handle.Handle, readOnly bool) (*Process, error) {
 	p := &Process{s: s, h: h, readOnly: readOnly}
+	p.access = inner.Through(func() (*control.Controller, error) { return p.control("control") })
 	if held, ok := h.Control().(*controlled); ok {
 		p.c, p.created, p.parent, p.mode = held.Controller, held.created, held.parent, held.mode
 	}

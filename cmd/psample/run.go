@@ -11,7 +11,7 @@ import (
 	"ptools/internal/check"
 	"ptools/internal/job"
 	"ptools/internal/profile"
-	"ptools/internal/sample"
+	"ptools/internal/source"
 	"ptools/internal/usage"
 	"ptools/pctl"
 )
@@ -116,7 +116,7 @@ func message(err error) string {
 	if e, ok := errors.AsType[*pctl.Error](err); ok {
 		return e.Subject() + ": " + e.Err.Error()
 	}
-	if e, ok := errors.AsType[*sample.ProcessError](err); ok {
+	if e, ok := errors.AsType[*source.Error](err); ok {
 		return fmt.Sprintf("sample %d: %v", e.PID, e.Err)
 	}
 	return err.Error()

@@ -12,6 +12,7 @@ import (
 	"ptools/internal/job"
 	"ptools/internal/profile"
 	"ptools/internal/sample"
+	"ptools/internal/source"
 	"ptools/pctl"
 )
 
@@ -21,12 +22,12 @@ type session struct {
 	written        *written
 	stdout, stderr io.Writer
 	pctl           *pctl.Session
-	files          *sample.Files
+	files          *source.Files
 	targets        []*pctl.Process
 	timers         *sample.Timers    // nil: running threads are stopped
 	births         *sample.Births    // with --follow and without timers
 	creations      *sample.Creations // with --threadcreate
-	binds          []func(*sample.Source)
+	binds          []func(*source.Process)
 	server         *server      // with --http
 	cost           *sample.Cost // of the sampling; nil before its end
 	job            *job.Command // the command's, or the demo's; nil without one
@@ -48,7 +49,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.server.close()) }()
-	s.files = sample.NewFiles()
+	s.files = source.NewFiles()
 	defer s.files.Close()
 	defer func() {
 		for _, err := range s.files.Refused() {
@@ -134,7 +135,7 @@ func (s *session) isCommand() bool { return len(s.cfg.command) > 0 }
 
 // profile takes the profile. It may return one together with an error.
 func (s *session) profile(ctx context.Context) (*profile.Profile, error) {
-	var sources []*sample.Source
+	var sources []*source.Process
 	for _, t := range s.targets {
 		src, err := s.source(ctx, t)
 		if err != nil {
@@ -153,10 +154,10 @@ func (s *session) profile(ctx context.Context) (*profile.Profile, error) {
 	return s.sample(ctx, sources)
 }
 
-// source returns a target as a Source for the sampler.
-func (s *session) source(ctx context.Context, t *pctl.Process) (*sample.Source, error) {
+// source returns a target as the sampler sees it.
+func (s *session) source(ctx context.Context, t *pctl.Process) (*source.Process, error) {
 	if s.child != nil {
-		return sample.Watch(t.PID(), s.child.Done(), s.files, s.cfg.wantsLines()), nil
+		return source.Watch(t.PID(), s.child.Done(), s.files, s.cfg.wantsLines()), nil
 	}
 	if t.ReadOnly() {
 		done := make(chan struct{})
@@ -164,12 +165,12 @@ func (s *session) source(ctx context.Context, t *pctl.Process) (*sample.Source, 
 			defer close(done)
 			t.Wait(ctx)
 		}()
-		return sample.Watch(t.PID(), done, s.files, s.cfg.wantsLines()), nil
+		return source.Watch(t.PID(), done, s.files, s.cfg.wantsLines()), nil
 	}
-	return sample.Controlled(t, s.files, s.cfg.wantsLines())
+	return source.Controlled(t, s.files, s.cfg.wantsLines())
 }
 
-func (s *session) sample(ctx context.Context, sources []*sample.Source) (*profile.Profile, error) {
+func (s *session) sample(ctx context.Context, sources []*source.Process) (*profile.Profile, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	o := &sample.Options{Period: s.cfg.period, Beside: s.cfg.beside, For: s.cfg.length, Begun: s.begin, Timeline: s.cfg.format.Timeline() || s.server != nil}
@@ -246,8 +247,8 @@ func (s *session) pids() []int {
 // follow says how descendants of the targets are sampled.
 func (s *session) follow() *sample.Follow {
 	return &sample.Follow{
-		Source: func(pid int, done <-chan struct{}) *sample.Source {
-			return sample.Watch(pid, done, s.files, s.cfg.wantsLines())
+		Source: func(pid int, done <-chan struct{}) *source.Process {
+			return source.Watch(pid, done, s.files, s.cfg.wantsLines())
 		},
 		Files: s.files, Lines: s.cfg.wantsLines(), Births: s.births,
 	}

@@ -11,6 +11,7 @@ import (
 	"ptools/internal/job"
 	"ptools/internal/profile"
 	"ptools/internal/sample"
+	"ptools/internal/source"
 	"ptools/pctl"
 )
 
@@ -39,7 +40,7 @@ func (s *session) acquire(ctx context.Context) error {
 		}
 		s.targets = append(s.targets, p)
 		if err := s.timers.Want(pid); err != nil {
-			return &sample.ProcessError{PID: pid, Err: err}
+			return &source.Error{PID: pid, Err: err}
 		}
 	}
 	if len(s.targets) == 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ptools/internal/ptest"
+	"ptools/internal/source"
 )
 
 // TestTimerSlack: the interrupt of one thread's timer also wakes a thread whose timer is due and may be late.
@@ -27,7 +28,7 @@ func TestTimerSlack(t *testing.T) {
 // otherwise.
 func TestApart(t *testing.T) {
 	w := newWorld(4)
-	s := New([]*Source{w.source()}, &Options{Period: 10 * time.Millisecond})
+	s := New([]*source.Process{w.source()}, &Options{Period: 10 * time.Millisecond})
 	s.sched.random = func(n int64) int64 { return n - 1 }
 	p := s.processes[0]
 	if err := p.begin(0); err != nil {

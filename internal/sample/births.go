@@ -10,6 +10,7 @@ import (
 	"ptools/internal/inner"
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
+	"ptools/internal/source"
 	"ptools/pctl/control"
 )
 
@@ -19,7 +20,7 @@ import (
 // observe is called on control goroutines, of which there may be several. The other methods belong to the sampler.
 type Births struct {
 	period  time.Duration
-	files   *Files
+	files   *source.Files
 	lines   bool
 	refused atomic.Int64
 	sources []*control.Controller
@@ -37,7 +38,7 @@ type born struct {
 }
 
 // NewBirths returns Births for rounds that follow each other at a period.
-func NewBirths(period time.Duration, files *Files, lines bool) *Births {
+func NewBirths(period time.Duration, files *source.Files, lines bool) *Births {
 	if period <= 0 {
 		period = DefaultPeriod
 	}
@@ -46,15 +47,14 @@ func NewBirths(period time.Duration, files *Files, lines bool) *Births {
 
 // Follow reports the present and future descendants of a source, a *pctl.Process. Those that the client does not
 // follow itself are controlled for Births, until Release. Nil Births follow none.
-func (b *Births) Follow(ctx context.Context, process any) error {
+func (b *Births) Follow(ctx context.Context, process inner.Process) error {
 	if b == nil {
 		return nil
 	}
-	of, err := inner.Controller(process)
+	c, err := inner.Controller(process)
 	if err != nil {
 		return err
 	}
-	c := of.(*control.Controller)
 	if err := c.Observe(ctx, b.observe); err != nil {
 		return fmt.Errorf("follow %d: %w", c.PID(), err)
 	}
@@ -122,7 +122,7 @@ func (b *Births) tell(r perfevent.Record) {
 // ended records the end of a process. The process has not been waited for yet.
 func (b *Births) ended(pid int, now time.Duration) {
 	comm, _ := procfs.ReadComm(pid, pid)
-	used, err := processorTime(pid)
+	used, err := source.ProcessorTime(pid)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	start := b.living[pid].at
@@ -134,12 +134,12 @@ func (b *Births) ended(pid int, now time.Duration) {
 	}
 }
 
-// source returns a process as a Source for rounds; nil if it cannot be looked at, or not yet.
-func (b *Births) source(pid int) *Source {
+// source returns a process as a source for rounds; nil if it cannot be looked at, or not yet.
+func (b *Births) source(pid int) *source.Process {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if of := b.living[pid]; of.c != nil {
-		return NewSource(of.c, b.files, b.lines)
+		return source.New(of.c, b.files, b.lines)
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func (b *Births) Want(pid int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, ok := b.living[pid]; !ok {
-		return errWatched
+		return source.ErrWatched
 	}
 	return nil
 }

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"ptools/internal/perfevent"
+	"ptools/internal/source"
 )
 
 // TestLateEnd: an end counts even if it is read long after it has come, because the sampler was given no processor.
 func TestLateEnd(t *testing.T) {
 	for _, finishes := range []bool{false, true} {
-		b := NewBirths(0, NewFiles(), false)
+		b := NewBirths(0, source.NewFiles(), false)
 		s := New(nil, &Options{Follow: &Follow{Files: b.files, Births: b}})
 		now := perfevent.Now()
 		parent, child := os.Getpid(), 1<<30 // no process has that number
@@ -40,7 +41,7 @@ func TestLateEnd(t *testing.T) {
 // was found among the children or its records alone tell of it, and whenever these are read.
 func TestEndsBeforeSampling(t *testing.T) {
 	for _, found := range []bool{false, true} {
-		b := NewBirths(0, NewFiles(), false)
+		b := NewBirths(0, source.NewFiles(), false)
 		s := New(nil, &Options{Follow: &Follow{Files: b.files, Births: b}})
 		now := perfevent.Now()
 		parent, child := os.Getpid(), 1<<30

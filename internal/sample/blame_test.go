@@ -15,6 +15,7 @@ import (
 	"ptools/internal/perfevent"
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
+	"ptools/internal/source"
 )
 
 // blamed is the waiting of a thread according to the profile.
@@ -66,17 +67,17 @@ func blameWith(t testing.TB, use UseTimers, pid int, with bool, o *Options) *Sam
 	if with {
 		o.Blame = timers.Blame()
 	}
-	var src *Source
+	var src *source.Process
 	if timers != nil {
 		o.Ticks = timers
-		src = Watch(pid, make(chan struct{}), openFiles(t), true)
+		src = source.Watch(pid, make(chan struct{}), openFiles(t), true)
 	} else {
-		src = NewSource(attach(t, pid, nil), openFiles(t), false)
+		src = source.New(attach(t, pid, nil), openFiles(t), false)
 	}
 	if err := timers.Want(pid); err != nil {
 		t.Fatal(err)
 	}
-	s := New([]*Source{src}, o)
+	s := New([]*source.Process{src}, o)
 	if err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ptools/internal/perfevent"
+	"ptools/internal/source"
 )
 
 // Where the kernel saves the stack pointer and the number of the system call.
@@ -81,7 +82,7 @@ func TestBlameRereads(t *testing.T) {
 				o.Ticks = nil
 				tt.move(w.threads[holder])
 			}
-			s := New([]*Source{w.source()}, o)
+			s := New([]*source.Process{w.source()}, o)
 			if err := s.Run(context.Background()); err != nil {
 				t.Fatal(err)
 			}
@@ -121,7 +122,7 @@ func TestBlameEnds(t *testing.T) {
 			w.threads[waiter].sched.Slices++
 		}
 	}
-	s := New([]*Source{w.source()}, &Options{Period: 10 * time.Millisecond, For: 100 * time.Millisecond, Clock: &fakeClock{run: got}, Blame: &Blame{}})
+	s := New([]*source.Process{w.source()}, &Options{Period: 10 * time.Millisecond, For: 100 * time.Millisecond, Clock: &fakeClock{run: got}, Blame: &Blame{}})
 	if err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}

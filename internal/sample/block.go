@@ -9,6 +9,7 @@ import (
 	"ptools/internal/goroutines"
 	"ptools/internal/gotime"
 	"ptools/internal/profile"
+	"ptools/internal/source"
 )
 
 // blockedIn are the states of goroutines that wait for each other, which is what block profiles of Go programs are about. Those that
@@ -28,8 +29,8 @@ var errLate = errors.New("its goroutines could not be read in time")
 
 // Blocked samples for some time how long the goroutines of a process wait for each other. There is at least one reading. Nothing is
 // stopped, and threads are not looked at. The error is ErrNoGo for a program of another language.
-func Blocked(ctx context.Context, pid int, files *Files, period, d time.Duration) (*profile.Profile, error) {
-	image, err := openNative(pid, files, true)
+func Blocked(ctx context.Context, pid int, files *source.Files, period, d time.Duration) (*profile.Profile, error) {
+	image, err := source.OpenImage(pid, files, true)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 )
 
@@ -83,7 +84,7 @@ func TestWholeChainsOfTheZoo(t *testing.T) {
 	}
 	wholeChains(t, subjects, func(g *ptest.Target) {
 		g.WaitFor("work", func() bool {
-			used, err := processorTime(g.PID)
+			used, err := source.ProcessorTime(g.PID)
 			return err == nil && used > 500*time.Millisecond
 		})
 	})

@@ -7,6 +7,7 @@ import (
 
 	"ptools/internal/machine"
 	"ptools/internal/profile"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 )
 
@@ -33,7 +34,7 @@ type Creations struct {
 // creation is one clone event.
 type creation struct {
 	from   *creator
-	image  Image // the image that the stack belongs to
+	image  source.Image // the image that the stack belongs to
 	tid    int
 	name   string // of the creating thread, at its first creation
 	levels []profile.Addr
@@ -41,14 +42,14 @@ type creation struct {
 
 // creator is a process whose threads create threads.
 type creator struct {
-	source *Source
-	image  Image          // present; the hook's while Run runs
-	snap   Capture        // the hook's
+	source *source.Process
+	image  source.Image   // present; the hook's while Run runs
+	snap   source.Capture // the hook's
 	buf    []byte         // the hook's
 	named  map[int]string // the hook's: the threads that have created
 	before map[int]bool   // threads that existed when Run began; under Creations.mu
 	known  int            // their number; likewise
-	taken  Image          // the image that is being counted
+	taken  source.Image   // the image that is being counted
 	space  *profile.Space // of that
 }
 
@@ -74,10 +75,10 @@ type Registers = machine.Regs
 // Hook returns the function that a controller has to call for each new thread of
 // its process (control.Options.OnThreadStart). It does nothing until a source
 // has been bound to it and Run runs.
-func (c *Creations) Hook() (hook func(creator, child int, regs *Registers), bind func(*Source)) {
+func (c *Creations) Hook() (hook func(creator, child int, regs *Registers), bind func(*source.Process)) {
 	from := &creator{buf: make([]byte, creationStack), named: make(map[int]string)}
 	hook = func(tid, child int, regs *Registers) { c.take(from, tid, child, regs) }
-	bind = func(src *Source) {
+	bind = func(src *source.Process) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		from.source = src
@@ -136,11 +137,11 @@ func (from *creator) unwind(n *creation, regs *Registers) {
 	}
 	s := &from.snap
 	s.Regs.Regs = *regs
-	s.PC, s.SP, s.Base = regs.PC(), regs.SP(), regs.SP()-redZone
+	s.PC, s.SP, s.Base = regs.PC(), regs.SP(), regs.SP()-source.RedZone
 	s.Stack = from.buf[:from.image.ReadStack(from.buf, s.Base)]
 	var end unwind.End
 	n.levels, end = from.image.Unwind(s, n.levels[:0])
-	if ranOut(end) {
+	if source.RanOut(end) {
 		from.image.Refresh()
 		n.levels, _ = from.image.Unwind(s, n.levels[:0])
 	}
@@ -170,7 +171,7 @@ func (c *Creations) Run(ctx context.Context, d time.Duration, begun func(context
 	defer func() { c.profile.Duration = time.Since(begin) }()
 	for _, from := range c.targets {
 		if err := c.attend(from); err != nil {
-			return &ProcessError{from.source.PID, err}
+			return &source.Error{PID: from.source.PID, Err: err}
 		}
 	}
 	if d > 0 {
@@ -272,7 +273,7 @@ func (c *Creations) attend(from *creator) error {
 }
 
 // follow begins to count for an image.
-func (c *Creations) follow(from *creator, image Image) {
+func (c *Creations) follow(from *creator, image source.Image) {
 	from.taken = image
 	from.space = c.profile.Space(from.source.PID, image.Executable(), image)
 }

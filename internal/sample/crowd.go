@@ -6,6 +6,7 @@ import (
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 )
 
@@ -17,7 +18,7 @@ const crowded = 512
 // sleeps all the time are never opened.
 type crowd struct {
 	p       *process
-	tasks   Tasks
+	tasks   source.Tasks
 	tried   bool
 	records []perfevent.TaskRecord // by tid; nil: each thread is to be read
 	met     []sleeper              // scratch of look

@@ -10,6 +10,7 @@ import (
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
 	"ptools/internal/ptrace"
+	"ptools/internal/source"
 )
 
 // fakeTasks reads the threads of a world all at once.
@@ -38,24 +39,24 @@ func (fakeTasks) Close() error                           { return nil }
 
 // unopened is a thread of a world whose files have not been opened.
 type unopened struct {
-	TaskFiles
+	source.TaskFiles
 	bound *bool
 }
 
 func (u unopened) Bound() bool { return *u.bound }
 
 // crowdSource is a source that reads its threads all at once.
-func (w *fakeWorld) crowdSource() *Source {
+func (w *fakeWorld) crowdSource() *source.Process {
 	src := w.source()
-	src.Tasks = func() (Tasks, error) { return fakeTasks{w}, nil }
-	src.Unopened = func(tid int) TaskFiles { return unopened{w.threads[tid], new(bool)} }
+	src.Tasks = func() (source.Tasks, error) { return fakeTasks{w}, nil }
+	src.Unopened = func(tid int) source.TaskFiles { return unopened{w.threads[tid], new(bool)} }
 	return src
 }
 
 func runCrowd(t *testing.T, w *fakeWorld, c *fakeClock, rounds int) *Sampler {
 	t.Helper()
 	const period = 10 * time.Millisecond
-	s := New([]*Source{w.crowdSource()}, &Options{
+	s := New([]*source.Process{w.crowdSource()}, &Options{
 		Period: period, For: time.Duration(rounds) * period, Clock: c, Ticks: fakeTicks{w, period},
 	})
 	if err := s.Run(t.Context()); err != nil {
@@ -142,9 +143,9 @@ func TestCrowd(t *testing.T) {
 	g.Ready()
 	seen := func(atOnce bool) (stacks map[int]string, opened int) {
 		done := make(chan struct{})
-		src := Watch(g.PID, done, openFiles(t), false)
+		src := source.Watch(g.PID, done, openFiles(t), false)
 		open := src.Thread
-		src.Thread = func(tid int) (TaskFiles, error) { opened++; return open(tid) }
+		src.Thread = func(tid int) (source.TaskFiles, error) { opened++; return open(tid) }
 		if tasks, err := src.Tasks(); err != nil {
 			t.Skip(err)
 		} else {
@@ -167,7 +168,7 @@ func TestCrowd(t *testing.T) {
 				t.Errorf("thread %d: sp %#x, want %#x", s.TID, s.Regs.SP(), s.SP)
 			}
 		}
-		s := New([]*Source{src}, &Options{
+		s := New([]*source.Process{src}, &Options{
 			Period: 10 * time.Millisecond, For: 300 * time.Millisecond, Each: each, Ticks: wanting(t, TimersOnly, 10*time.Millisecond, src),
 		})
 		if err := s.Run(t.Context()); err != nil {

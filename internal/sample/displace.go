@@ -7,6 +7,7 @@ import (
 
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
+	"ptools/internal/source"
 )
 
 // This is the part of looks that runs on the control goroutine.
@@ -169,7 +170,7 @@ func (k *looker) choose() (*hotThread, procfs.Stat) {
 
 // meet handles the thread that had the processor before. forced says that the processor was taken from it; else it has gone
 // to sleep of itself, when the processor was late in coming. late is how long that took.
-func (k *looker) meet(h *hotThread, f TaskFiles, forced bool, late time.Duration) {
+func (k *looker) meet(h *hotThread, f source.TaskFiles, forced bool, late time.Duration) {
 	l := &k.look
 	call, err := f.Syscall()
 	if err != nil {
@@ -224,7 +225,7 @@ func (k *looker) visit(tid int, regs *ptrace.Regs) {
 
 // copyStack copies the stack of a sight.
 func (k *looker) copyStack(s *sight, sp uint64) {
-	s.base, s.stack = sp-redZone, s.stack[:lookStack]
+	s.base, s.stack = sp-source.RedZone, s.stack[:lookStack]
 	got, _ := k.stacks.ReadAt(s.stack, int64(s.base)) // a short read is the end of the stack
 	s.stack = s.stack[:max(got, 0)]
 	s.pages.Reset()
@@ -258,7 +259,7 @@ func (k *looker) copyPages(s *sight, pages []uint64) {
 
 // copyAsleep copies the stack of a thread that sleeps in a call. Nothing holds it there: other pages belong to the stack
 // only if it has not run meanwhile.
-func (k *looker) copyAsleep(f TaskFiles, call procfs.Syscall) {
+func (k *looker) copyAsleep(f source.TaskFiles, call procfs.Syscall) {
 	s := k.look.sight
 	pages := k.wanted(s.tid)
 	before, err := f.SchedStat()

@@ -6,6 +6,7 @@ import (
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
+	"ptools/internal/source"
 )
 
 // execve(2) replaces the memory of a process, reports the new name, maps the new program, and writes the arguments to the new stack
@@ -40,7 +41,7 @@ func (e *execing) note(r *perfevent.Record) {
 	case perfevent.Map:
 		e.mapped = e.mapped || r.Mapped.Path == "[vdso]"
 		if (e.told || r.Time < e.opened) && len(e.maps) < mostExecMaps {
-			e.maps = append(e.maps, mapOf(&r.Mapped))
+			e.maps = append(e.maps, r.Mapped.Map())
 		}
 	}
 }
@@ -49,7 +50,7 @@ func (e *execing) note(r *perfevent.Record) {
 func (e *execing) before(r *perfevent.Record) bool { return r.Time < e.opens }
 
 // gone reports whether a tick is of a program that is gone: its code is not in the image.
-func (e *execing) gone(r *perfevent.Record, image Image) bool {
+func (e *execing) gone(r *perfevent.Record, image source.Image) bool {
 	if r.Time >= e.opened {
 		return false
 	}
@@ -66,12 +67,12 @@ func (e *execing) gone(r *perfevent.Record, image Image) bool {
 // open notes that an image is about to be opened.
 func (e *execing) open() { e.opens, e.waited = perfevent.Now(), 0 }
 
-// beginning is an Image that may be known to have no program yet.
+// beginning is a source.Image that may be known to have no program yet.
 type beginning interface{ Begun() bool }
 
 // take takes over an image that was opened. The kernel gives back the old memory before it reports the exec, which takes as long as
 // there is much of it. The new memory has no program then.
-func (e *execing) take(image Image) {
+func (e *execing) take(image source.Image) {
 	e.opened, e.told = perfevent.Now(), false
 	if b, ok := image.(beginning); ok && !b.Begun() && !image.Stale() {
 		e.now = true

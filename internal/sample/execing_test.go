@@ -8,6 +8,7 @@ import (
 	"ptools/internal/perfevent"
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
+	"ptools/internal/source"
 )
 
 // startLeaps starts two programs that execute each other. They have different functions at one address.
@@ -50,14 +51,14 @@ func TestLeaps(t *testing.T) {
 	g := startLeaps(t)
 	done := make(chan struct{})
 	defer close(done)
-	src := Watch(g.PID, done, openFiles(t), false)
-	begun, _ := processorTime(g.PID)
+	src := source.Watch(g.PID, done, openFiles(t), false)
+	begun, _ := source.ProcessorTime(g.PID)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s := New([]*Source{src}, &Options{
+	s := New([]*source.Process{src}, &Options{
 		Period: tick, Ticks: wanting(t, TimersOnly, tick, src),
 		Progress: func(*Progress) {
-			if now, _ := processorTime(g.PID); now-begun > leapTime {
+			if now, _ := source.ProcessorTime(g.PID); now-begun > leapTime {
 				cancel()
 			}
 		},
@@ -82,7 +83,7 @@ func TestLeapsOfTrees(t *testing.T) {
 func TestLeapsOfWindows(t *testing.T) {
 	t.Parallel()
 	g := startLeaps(t)
-	files := NewFiles()
+	files := source.NewFiles()
 	defer files.Close()
 	w, err := OpenWindows(WindowsOptions{Period: tick, Files: files})
 	if err != nil {
@@ -100,8 +101,8 @@ func TestLeapsOfWindows(t *testing.T) {
 
 // spend waits until a target has used a processor for a while.
 func spend(g *ptest.Target, d time.Duration) {
-	begun, _ := processorTime(g.PID)
-	for now := begun; now-begun < d; now, _ = processorTime(g.PID) {
+	begun, _ := source.ProcessorTime(g.PID)
+	for now := begun; now-begun < d; now, _ = source.ProcessorTime(g.PID) {
 		time.Sleep(time.Millisecond)
 	}
 }

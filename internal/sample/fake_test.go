@@ -14,6 +14,7 @@ import (
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptrace"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 )
 
@@ -155,17 +156,17 @@ func (w *fakeWorld) end(tid int) {
 	w.gen++
 }
 
-func (w *fakeWorld) source() *Source {
-	return &Source{
+func (w *fakeWorld) source() *source.Process {
+	return &source.Process{
 		PID:     100,
 		Control: w,
-		Thread: func(tid int) (TaskFiles, error) {
+		Thread: func(tid int) (source.TaskFiles, error) {
 			if t := w.threads[tid]; t != nil {
 				return t, nil
 			}
 			return nil, syscall.ESRCH
 		},
-		Image: func() (Image, error) {
+		Image: func() (source.Image, error) {
 			w.stale = false
 			w.opened++
 			return &fakeImage{world: w, number: w.opened}, nil
@@ -180,7 +181,7 @@ func (w *fakeWorld) source() *Source {
 			}
 			return sum, nil
 		},
-		Sum: func() (Sum, error) { return fakeSum{w}, nil },
+		Sum: func() (source.Sum, error) { return fakeSum{w}, nil },
 	}
 }
 
@@ -266,7 +267,7 @@ func (m *fakeImage) ReadStack(p []byte, sp uint64) int {
 	return min(len(p), 4096)
 }
 
-func (m *fakeImage) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
+func (m *fakeImage) Unwind(s *source.Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	tid := int(s.PC) // a stop
 	if s.Partial || s.SP>>20 != 0 {
 		tid = int(s.SP >> 20)
@@ -307,7 +308,7 @@ func (m *fakeImage) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Fram
 // run samples the world for some rounds of 10 ms.
 func run(t *testing.T, w *fakeWorld, c *fakeClock, rounds int, each func(*Sample)) *Sampler {
 	t.Helper()
-	s := New([]*Source{w.source()}, &Options{
+	s := New([]*source.Process{w.source()}, &Options{
 		Period: 10 * time.Millisecond, For: time.Duration(rounds) * 10 * time.Millisecond,
 		Clock: c, Each: each,
 	})

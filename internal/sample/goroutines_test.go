@@ -15,6 +15,7 @@ import (
 
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
+	"ptools/internal/source"
 )
 
 // goSampled samples a program and its goroutines until they have been read some times.
@@ -28,7 +29,7 @@ func goSampledBy(t *testing.T, beside Beside, rounds int64, program string, args
 	g := ptest.Start(t, append([]string{program}, args...)...)
 	g.Until("ready")
 	files := openFiles(t)
-	source := NewSource(attach(t, g.PID, nil), files, true)
+	src := source.New(attach(t, g.PID, nil), files, true)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var s *Sampler
@@ -37,7 +38,7 @@ func goSampledBy(t *testing.T, beside Beside, rounds int64, program string, args
 			cancel()
 		}
 	}}
-	s = New([]*Source{source}, o)
+	s = New([]*source.Process{src}, o)
 	if err := s.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func TestGoroutinesNone(t *testing.T) {
 	t.Parallel()
 	g := ptest.Start(t, ptest.BuildC(t, "idle.c"))
 	g.Ready()
-	s := New([]*Source{NewSource(attach(t, g.PID, nil), openFiles(t), false)}, &Options{Beside: Goroutines, For: 300 * time.Millisecond})
+	s := New([]*source.Process{source.New(attach(t, g.PID, nil), openFiles(t), false)}, &Options{Beside: Goroutines, For: 300 * time.Millisecond})
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

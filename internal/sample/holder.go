@@ -5,6 +5,7 @@ import (
 
 	"ptools/internal/futex"
 	"ptools/internal/profile"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 )
 
@@ -263,7 +264,7 @@ func (b *blame) complete(p *process, t *thread) {
 }
 
 // unwindRunning returns the stack of a thread whose registers are all known.
-func (b *blame) unwindRunning(p *process, s *Capture) profile.StackID {
+func (b *blame) unwindRunning(p *process, s *source.Capture) profile.StackID {
 	s.PC, s.SP, s.Partial, s.Chain, s.Late = s.Regs.PC(), s.Regs.SP(), false, nil, false
 	levels := p.outside.levels[:0]
 	if nr, _, inCall := s.Regs.SyscallReturn(); inCall {

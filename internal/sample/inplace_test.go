@@ -9,6 +9,7 @@ import (
 	"ptools/internal/perfevent"
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
+	"ptools/internal/source"
 )
 
 // The target has one function for three quarters of its time, and then another at the same place.
@@ -54,8 +55,8 @@ func TestWindowOfCodeInPlaceOfOther(t *testing.T) {
 	}
 	defer w.Close()
 	n := begin(t, w, g.PID)
-	for used, _ := processorTime(g.PID); ; time.Sleep(10 * time.Millisecond) {
-		if now, err := processorTime(g.PID); err != nil || now-used > time.Second {
+	for used, _ := source.ProcessorTime(g.PID); ; time.Sleep(10 * time.Millisecond) {
+		if now, err := source.ProcessorTime(g.PID); err != nil || now-used > time.Second {
 			break
 		}
 	}
@@ -74,9 +75,9 @@ func TestWindowOfCodeInPlaceOfOther(t *testing.T) {
 func TestFollowedCodeInPlaceOfOther(t *testing.T) {
 	g := inPlace(t, time.Millisecond)
 	begun := func() {
-		used, _ := processorTime(g.PID)
+		used, _ := source.ProcessorTime(g.PID)
 		go func() { // ends with the target
-			for now := used; now-used < time.Second; now, _ = processorTime(g.PID) {
+			for now := used; now-used < time.Second; now, _ = source.ProcessorTime(g.PID) {
 				time.Sleep(10 * time.Millisecond)
 			}
 			g.Kill()

@@ -6,6 +6,7 @@ import (
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
+	"ptools/internal/source"
 )
 
 // kin is one process of a tree: a source, or a descendant of one.
@@ -177,7 +178,7 @@ func (k *kin) readMaps() {
 // readThreads lists the threads and reads their processor time, except those in ended. It reports false if the process
 // has ended.
 func (k *kin) readThreads(ended map[int]bool) bool {
-	k.clock, _ = processorTime(k.pid) // 0 if it has ended
+	k.clock, _ = source.ProcessorTime(k.pid) // 0 if it has ended
 	tids, _ := procfs.Tasks(k.pid, nil)
 	stat, err := procfs.ReadStat(k.pid)
 	k.threads, k.before = make(map[int]bool, len(tids)), 0

@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"ptools/internal/profile"
 	"ptools/internal/ptrace"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 )
 
@@ -31,6 +33,16 @@ func (s *Sampler) patience() time.Duration {
 // isLate reports whether a round has waited long enough for threads to stop.
 func (l *looking) isLate() bool { return l.p.sampler.clock.Now() >= l.until }
 
+// stood is a thread that was stopped for a look.
+type stood struct {
+	source.Capture
+	visited time.Duration // when the thread stood
+	seen    time.Duration // when the copy was complete
+	unwound bool          // levels and end are set
+	levels  []profile.Addr
+	end     unwind.End
+}
+
 // looking is what a process needs to stop threads without allocating.
 type looking struct {
 	p      *process
@@ -41,7 +53,7 @@ type looking struct {
 	early  []*thread // that stopped before their moment
 	short  int       // how often a thread might have stopped too early
 	tids   []int
-	snaps  []Capture
+	snaps  []stood
 	arena  []byte
 	share  uint64 // bytes of arena for each
 	visits int
@@ -149,7 +161,7 @@ func (l *looking) prepare() {
 		l.arena = make([]byte, need)
 	}
 	for len(l.snaps) < n {
-		l.snaps = append(l.snaps, Capture{})
+		l.snaps = append(l.snaps, stood{})
 	}
 }
 
@@ -188,27 +200,27 @@ func (l *looking) visited(tid int, regs *ptrace.Regs) {
 		return
 	}
 	s := &l.snaps[l.visits]
-	s.visit.visited = l.p.sampler.clock.Now()
+	s.visited = l.p.sampler.clock.Now()
 	s.Regs, s.Partial = *regs, false
 	s.PC, s.SP = regs.PC(), regs.SP()
-	t.readStack(l.p.image, s, l.arena[uint64(l.visits)*l.share:][:l.share])
+	t.readStack(l.p.image, &s.Capture, l.arena[uint64(l.visits)*l.share:][:l.share])
 	l.visits++
 	t.turn.visited = l.visits
 	l.p.blame.visited(t)
-	if s.visit.unwound = l.strict > 0; s.visit.unwound {
-		s.visit.levels, s.visit.end = l.p.image.Unwind(s, s.visit.levels[:0])
+	if s.unwound = l.strict > 0; s.unwound {
+		s.levels, s.end = l.p.image.Unwind(&s.Capture, s.levels[:0])
 	}
-	s.visit.seen = l.p.sampler.clock.Now()
+	s.seen = l.p.sampler.clock.Now()
 }
 
 // taken unwinds a capture. The thread runs on meanwhile.
-func (l *looking) taken(t *thread, s *Capture) {
+func (l *looking) taken(t *thread, s *stood) {
 	p := l.p
 	// The stop has brought the thread's processor time up to date.
 	if sched, err := t.files.SchedStat(); err == nil {
 		// Part of its waiting for a processor may have been before we asked. It stood
 		// still at least during the visit.
-		p.sampler.cost.pause(max(s.visit.seen-l.begun-time.Duration(sched.Wait-t.usage.now.Wait), s.visit.seen-s.visit.visited))
+		p.sampler.cost.pause(max(s.seen-l.begun-time.Duration(sched.Wait-t.usage.now.Wait), s.seen-s.visited))
 		t.turn.ran = sched.Slices != t.usage.now.Slices
 		t.turn.burst += time.Duration(sched.Run - t.usage.now.Run)
 		if t.blocked.state == 0 {
@@ -228,16 +240,16 @@ func (l *looking) taken(t *thread, s *Capture) {
 	}
 	notes := len(levels)
 	var end unwind.End
-	if s.visit.unwound {
-		levels, end = append(levels, s.visit.levels...), s.visit.end
+	if s.unwound {
+		levels, end = append(levels, s.levels...), s.end
 	} else {
-		levels, end = p.image.Unwind(s, levels)
-		levels, end = cutBeyond(&p.sampler.cost, s, levels, end)
+		levels, end = p.image.Unwind(&s.Capture, levels)
+		levels, end = cutBeyond(&p.sampler.cost, &s.Capture, levels, end)
 	}
 	l.learnStrayed(s.Strayed)
 	if p.learnt(end) {
-		levels, end = p.image.Unwind(s, levels[:notes])
-		levels, end = cutBeyond(&p.sampler.cost, s, levels, end)
+		levels, end = p.image.Unwind(&s.Capture, levels[:notes])
+		levels, end = cutBeyond(&p.sampler.cost, &s.Capture, levels, end)
 		p.refresh.helped(end)
 	}
 	p.outside.levels = levels

@@ -10,6 +10,7 @@ import (
 
 	"ptools/internal/perfevent"
 	"ptools/internal/preempt"
+	"ptools/internal/source"
 )
 
 // looker looks at one process.
@@ -33,7 +34,7 @@ type looker struct {
 	// The rest is used on the control goroutine.
 	seat    *preempt.Seat
 	seated  bool
-	stacks  Stacks
+	stacks  source.Stacks
 	files   map[int]*lookedAt // of the threads of hot
 	look    look
 	soonest time.Duration // in which a processor was taken
@@ -42,7 +43,7 @@ type looker struct {
 
 // lookedAt is a thread that looks look for.
 type lookedAt struct {
-	TaskFiles
+	source.TaskFiles
 	vain int // looks that were made for it since the last that has met it
 }
 

@@ -6,6 +6,7 @@ import (
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/ptrace"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 )
 
@@ -18,15 +19,6 @@ import (
 // A look meets one thread at most, and one of the processors on which the process has lately run. The looks that meet
 // nothing do not depend on what the process does, so the places that were met have their right shares. What a place
 // counts for follows from the processor time of its thread, as with the timers of the processors.
-
-// Stacks reads the memory of a process for looks, on the control goroutine, while a thread stands still.
-type Stacks interface {
-	ReadAt(p []byte, addr int64) (int, error)
-	Stale() bool
-	// CodeAt returns what is mapped at an address now, without its path. It is not ok where it would take long to find out.
-	CodeAt(addr uint64) (m procfs.Map, ok bool)
-	Close() error
-}
 
 // looks are the Ticks of a sampler without timers.
 type looks struct {
@@ -190,5 +182,5 @@ func (k *ticking) unwindSight(v *sight) {
 	var end unwind.End
 	k.levels, end = unwindCopy(&p.sampler.cost, s, k, k.levels)
 	k.outlying.learn(v.tid, s.Needed)
-	p.refresh.needed = p.refresh.needed || ranOut(end)
+	p.refresh.needed = p.refresh.needed || source.RanOut(end)
 }

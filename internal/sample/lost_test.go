@@ -13,6 +13,7 @@ import (
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
+	"ptools/internal/source"
 )
 
 // phased is a program that burns in one function after the other.
@@ -110,9 +111,9 @@ func (p *phased) sample(ticks Ticks, o Options) *Sampler {
 	}
 	if o.Follow != nil {
 		o.Follow.Files = files
-		o.Follow.Source = func(pid int, done <-chan struct{}) *Source { return Watch(pid, done, files, false) }
+		o.Follow.Source = func(pid int, done <-chan struct{}) *source.Process { return source.Watch(pid, done, files, false) }
 	}
-	s := New([]*Source{Watch(p.pid, done, files, false)}, &o)
+	s := New([]*source.Process{source.Watch(p.pid, done, files, false)}, &o)
 	if err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func TestLostTicksOfChildren(t *testing.T) {
 // TestLostTicksOfWindows is TestLostTicks for a window.
 func TestLostTicksOfWindows(t *testing.T) {
 	p := startPhases(t)
-	files := NewFiles()
+	files := source.NewFiles()
 	defer files.Close()
 	w, err := OpenWindows(WindowsOptions{Period: tick, Files: files})
 	if err != nil {

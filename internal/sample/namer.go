@@ -24,7 +24,7 @@ type namer struct {
 // namesPerRound bounds how many names a round takes over, about a microsecond each.
 const namesPerRound = 200
 
-// preparer is the part of an Image that looks up names.
+// preparer is the part of a source.Image that looks up names.
 type preparer interface{ Prepare(profile.Addr) }
 
 // newNamer returns a namer that takes its turn in the queue of a process, which may be nil, and leaves that in the end.

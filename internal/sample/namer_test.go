@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"ptools/internal/profile"
+	"ptools/internal/source"
 )
 
 // slowImage needs until open is closed to find a name.
 type slowImage struct {
-	Image
+	source.Image
 	open      chan struct{}
 	asked     chan struct{} // has room for one
 	refreshed *int
@@ -34,7 +35,7 @@ func TestRoundsDoNotWaitForNames(t *testing.T) {
 	open, asked, refreshed := make(chan struct{}), make(chan struct{}, 1), 0
 	src := w.source()
 	image := src.Image
-	src.Image = func() (Image, error) {
+	src.Image = func() (source.Image, error) {
 		m, err := image()
 		return &slowImage{m, open, asked, &refreshed}, err
 	}
@@ -42,7 +43,7 @@ func TestRoundsDoNotWaitForNames(t *testing.T) {
 	pc := uint64(0)
 	c := &fakeClock{run: func(_, _ time.Duration) { pc++; w.threads[100].spin(0x1000 + pc) }}
 	whileAsked := 0
-	s := New([]*Source{src}, &Options{
+	s := New([]*source.Process{src}, &Options{
 		Period: 10 * time.Millisecond, For: 2 * maxRefresh, Clock: c,
 		Progress: func(p *Progress) {
 			if p.Rounds == 1 {
@@ -67,7 +68,7 @@ func TestRoundsDoNotWaitForNames(t *testing.T) {
 
 // preparedImage reports names that are asked for before the namer has looked them up.
 type preparedImage struct {
-	Image
+	source.Image
 	mu       sync.Mutex
 	prepared map[profile.Addr]bool
 	awaited  int
@@ -103,7 +104,7 @@ func TestRoundsReadNoSymbols(t *testing.T) {
 	src := w.source()
 	image := src.Image
 	var m *preparedImage
-	src.Image = func() (Image, error) {
+	src.Image = func() (source.Image, error) {
 		inner, err := image()
 		m = &preparedImage{Image: inner, prepared: make(map[profile.Addr]bool)}
 		return m, err
@@ -116,7 +117,7 @@ func TestRoundsReadNoSymbols(t *testing.T) {
 		}
 		w.threads[100].spin(0x1000 + pc)
 	}}
-	s := New([]*Source{src}, &Options{
+	s := New([]*source.Process{src}, &Options{
 		Period: 10 * time.Millisecond, For: 3 * maxRefresh, Clock: c,
 		Progress: func(p *Progress) {
 			m.mu.Lock()

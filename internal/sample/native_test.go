@@ -13,6 +13,7 @@ import (
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
 	"ptools/internal/ptrace"
+	"ptools/internal/source"
 	"ptools/pctl/control"
 )
 
@@ -39,8 +40,8 @@ func attach(t testing.TB, pid int, o *control.Options) *control.Controller {
 }
 
 // openFiles returns a cache that is closed when the test ends.
-func openFiles(t testing.TB) *Files {
-	files := NewFiles()
+func openFiles(t testing.TB) *source.Files {
+	files := source.NewFiles()
 	t.Cleanup(files.Close)
 	return files
 }
@@ -89,9 +90,9 @@ func sampleBy(t testing.TB, use UseTimers, rounds int64, period time.Duration, e
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	files := openFiles(t)
-	var sources []*Source
+	var sources []*source.Process
 	for _, c := range cs {
-		sources = append(sources, NewSource(c, files, false))
+		sources = append(sources, source.New(c, files, false))
 	}
 	o := &Options{Period: period, Each: each, Progress: func(p *Progress) {
 		if p.Rounds >= rounds {
@@ -110,7 +111,7 @@ func sampleBy(t testing.TB, use UseTimers, rounds int64, period time.Duration, e
 }
 
 // wanting returns timers that want the sources, nil for none.
-func wanting(t testing.TB, use UseTimers, period time.Duration, sources ...*Source) Ticks {
+func wanting(t testing.TB, use UseTimers, period time.Duration, sources ...*source.Process) Ticks {
 	t.Helper()
 	timers, err := OpenTimers(use, TimersOptions{Period: period})
 	if err != nil {
@@ -157,20 +158,20 @@ func number(s string) (n float64) {
 func TestColumns(t *testing.T) { bothWays(t, testColumns) }
 
 func testColumns(t *testing.T, use UseTimers) {
-	for _, src := range []string{"mix.c", "threadstorm.c"} {
-		t.Run(strings.TrimSuffix(src, ".c"), func(t *testing.T) {
-			g := ptest.Start(t, ptest.BuildC(t, src), "-t", "2")
+	for _, exe := range []string{"mix.c", "threadstorm.c"} {
+		t.Run(strings.TrimSuffix(exe, ".c"), func(t *testing.T) {
+			g := ptest.Start(t, ptest.BuildC(t, exe), "-t", "2")
 			g.Ready()
-			source := NewSource(attach(t, g.PID, nil), openFiles(t), false)
+			src := source.New(attach(t, g.PID, nil), openFiles(t), false)
 			var readings []time.Duration
-			cpu := source.CPU
-			source.CPU = func() (time.Duration, error) {
+			cpu := src.CPU
+			src.CPU = func() (time.Duration, error) {
 				d, err := cpu()
 				readings = append(readings, d)
 				return d, err
 			}
-			s := New([]*Source{source}, &Options{
-				For: time.Duration(ptest.Rounds(1000, 2000, 2000)) * time.Millisecond, Ticks: wanting(t, use, DefaultPeriod, source),
+			s := New([]*source.Process{src}, &Options{
+				For: time.Duration(ptest.Rounds(1000, 2000, 2000)) * time.Millisecond, Ticks: wanting(t, use, DefaultPeriod, src),
 			})
 			if err := s.Run(context.Background()); err != nil {
 				t.Fatal(err)
@@ -185,7 +186,7 @@ func testColumns(t *testing.T, use UseTimers) {
 			ticks := 2 * 4 * time.Millisecond * time.Duration(runtime.NumCPU())
 			total := s.Profile().Total()
 			within("processor time", time.Duration(total.CPU), readings[len(readings)-1]-readings[0], ticks)
-			if src == "mix.c" {
+			if exe == "mix.c" {
 				const threads = 3 // two, and one that waits for the end
 				within("wall time", time.Duration(total.Wall), threads*s.Profile().Duration, threads*2*DefaultPeriod)
 			}
@@ -309,7 +310,7 @@ func TestCreationsExact(t *testing.T) {
 	profiled := NewCreations()
 	hook, bind := profiled.Hook()
 	c := attach(t, g.PID, &control.Options{OnThreadStart: func(creator, child int, regs *ptrace.Regs) { hook(creator, child, &regs.Regs) }})
-	bind(NewSource(c, openFiles(t), false))
+	bind(source.New(c, openFiles(t), false))
 	if err := profiled.Run(context.Background(), 0, func(context.Context) error {
 		return g.Stdin.Close()
 	}); err != nil {
@@ -344,7 +345,7 @@ func TestThreadThatEnds(t *testing.T) {
 		profiled := NewCreations()
 		hook, bind := profiled.Hook()
 		c := attach(t, g.PID, &control.Options{OnThreadStart: func(creator, child int, regs *ptrace.Regs) { hook(creator, child, &regs.Regs) }})
-		bind(NewSource(c, openFiles(t), false))
+		bind(source.New(c, openFiles(t), false))
 		if err := profiled.Run(context.Background(), 0, func(context.Context) error { return g.Stdin.Close() }); err != nil {
 			t.Fatal(err)
 		}
@@ -378,8 +379,8 @@ func BenchmarkRoundBusy(b *testing.B) {
 
 func benchmarkRound(b *testing.B, use UseTimers, g *ptest.Target) {
 	g.Ready()
-	source := NewSource(attach(b, g.PID, nil), openFiles(b), false)
-	s := New([]*Source{source}, &Options{Ticks: wanting(b, use, DefaultPeriod, source)})
+	src := source.New(attach(b, g.PID, nil), openFiles(b), false)
+	s := New([]*source.Process{src}, &Options{Ticks: wanting(b, use, DefaultPeriod, src)})
 	p := s.processes[0]
 	if err := p.begin(0); err != nil {
 		b.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"ptools/internal/intern"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 )
 
@@ -15,7 +16,7 @@ const passiveTries = 2
 type outside struct {
 	p      *process
 	buf    []byte // stack of a passive look
-	snap   Capture
+	snap   source.Capture
 	levels []profile.Addr
 	names  map[int64]profile.Addr  // levels of system calls
 	waits  map[string]profile.Addr // levels of functions of the kernel
@@ -124,7 +125,7 @@ func (o *outside) readBlocked(t *thread, call procfs.Syscall) (state byte, end u
 }
 
 // unwindBlocked unwinds a blocked thread's stack, which s has, into p.levels.
-func (o *outside) unwindBlocked(t *thread, s *Capture, call procfs.Syscall, state byte) (end unwind.End) {
+func (o *outside) unwindBlocked(t *thread, s *source.Capture, call procfs.Syscall, state byte) (end unwind.End) {
 	o.levels = o.levels[:0]
 	switch {
 	case o.halted(t, state):

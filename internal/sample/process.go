@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"ptools/internal/profile"
+	"ptools/internal/source"
 	"ptools/pctl/control"
 )
 
 // process is the sampler's view of one source. Its parts know it by their field p.
 type process struct {
-	*Source
+	*source.Process
 	sampler *Sampler
-	image   Image
+	image   source.Image
 	space   *profile.Space
 	namer   *namer
 
@@ -41,8 +42,8 @@ type coalesced struct {
 	calm  bool  // the round could take all of them
 }
 
-func newProcess(src *Source, s *Sampler) *process {
-	p := &process{Source: src, sampler: s}
+func newProcess(src *source.Process, s *Sampler) *process {
+	p := &process{Process: src, sampler: s}
 	p.roster = roster{p: p, byTID: make(map[int]*thread), stale: true}
 	p.activity.p, p.account.p, p.spending.p, p.crowd.p = p, p, p, p
 	p.outside.init(p)

@@ -2,6 +2,8 @@ package sample
 
 import (
 	"errors"
+
+	"ptools/internal/source"
 )
 
 // err returns why processes that have not ended could no longer be sampled.
@@ -12,20 +14,9 @@ func (s *Sampler) err() error {
 		case <-p.Control.Done():
 		default:
 			if p.err != nil {
-				errs = append(errs, &ProcessError{p.PID, p.err})
+				errs = append(errs, &source.Error{PID: p.PID, Err: p.err})
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
-
-// ProcessError is why one process could not be sampled.
-type ProcessError struct {
-	PID int
-	Err error
-}
-
-func (e *ProcessError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *ProcessError) Unwrap() error { return e.Err }

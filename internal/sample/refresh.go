@@ -6,6 +6,7 @@ import (
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 )
 
@@ -33,9 +34,6 @@ const (
 	blindShare = 200
 )
 
-// ranOut reports whether an unwinding may have ended at code that is not known yet.
-func ranOut(end unwind.End) bool { return end == unwind.NotCode || end == unwind.NoRule }
-
 // due reports whether the maps should be read again now. They are read soon
 // after an address was unknown, and less and less often if that finds nothing.
 // They are read from time to time in any case, to notice unmapped code. If nothing reports what is mapped, other code may be
@@ -56,14 +54,14 @@ func (r *refreshing) done(now time.Duration) {
 
 // helped takes note of the end of a stack that was unwound again.
 func (r *refreshing) helped(end unwind.End) {
-	if !ranOut(end) {
+	if !source.RanOut(end) {
 		r.backoff = 0
 	}
 }
 
 // mapped is what belongs to one image of a process.
 type mapped struct {
-	image Image
+	image source.Image
 	space *profile.Space
 	namer *namer
 }
@@ -139,7 +137,7 @@ func (p *process) hasCode(m *procfs.Map) bool {
 // unwound again. There may be no other round in which its thread is met.
 func (p *process) learnt(end unwind.End) bool {
 	now := p.account.last
-	if !ranOut(end) || !p.refresh.may(now) || !p.namer.finished(p.space) {
+	if !source.RanOut(end) || !p.refresh.may(now) || !p.namer.finished(p.space) {
 		return false
 	}
 	p.refresh.read(p.mapped(), now)
@@ -151,7 +149,7 @@ func (p *process) learnt(end unwind.End) bool {
 // stopped would be a further stop.
 func (p *process) lookAgain() {
 	for _, t := range p.roster.threads {
-		if ranOut(t.view.end) && t.blocked.call != concealed {
+		if source.RanOut(t.view.end) && t.blocked.call != concealed {
 			t.blocked.know = moving
 			p.activity.stir(t)
 		}

@@ -10,6 +10,7 @@ import (
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
+	"ptools/internal/source"
 )
 
 // TestNumberOfAnother: a process ends while it is sampled, and its number becomes another one's at once. The processor time is
@@ -31,12 +32,12 @@ func TestNumberOfAnother(t *testing.T) {
 		p.Wait(context.Background())
 		p.Close()
 	}()
-	src := Watch(pid, done, files, false)
+	src := source.Watch(pid, done, files, false)
 	asked := false
-	s := New([]*Source{src}, &Options{
+	s := New([]*source.Process{src}, &Options{
 		Period: 10 * time.Millisecond, For: time.Minute, Ticks: wanting(t, TimersOnly, 10*time.Millisecond, src),
 		Progress: func(*Progress) {
-			if used, err := processorTime(pid); !asked && err == nil && used > 300*time.Millisecond {
+			if used, err := source.ProcessorTime(pid); !asked && err == nil && used > 300*time.Millisecond {
 				asked = true
 				io.WriteString(g.Stdin, "\n")
 			}
@@ -49,7 +50,7 @@ func TestNumberOfAnother(t *testing.T) {
 		t.Skip(answer)
 	}
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if used, err := processorTime(pid); err != nil || used > 0 {
+		if used, err := source.ProcessorTime(pid); err != nil || used > 0 {
 			break
 		}
 		if time.Now().After(end) {

@@ -1,6 +1,10 @@
 package sample
 
-import "slices"
+import (
+	"slices"
+
+	"ptools/internal/source"
+)
 
 // roster is the sampled threads of a process.
 type roster struct {
@@ -61,7 +65,7 @@ func (r *roster) enrollAll() {
 
 // meet opens a new thread; nil if it has ended already.
 func (r *roster) meet(tid int) *thread {
-	var files TaskFiles
+	var files source.TaskFiles
 	var name string
 	var born uint64
 	if rec := r.p.crowd.record(tid); rec != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ptools/internal/profile"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 )
 
@@ -135,7 +136,7 @@ func (p *process) took(t *thread, end unwind.End) { p.show(t, p.space.Stack(p.ou
 func (p *process) show(t *thread, stack profile.StackID, end unwind.End) {
 	p.sampler.cost.Ends[end]++
 	t.view.end = end
-	p.refresh.needed = p.refresh.needed || ranOut(end)
+	p.refresh.needed = p.refresh.needed || source.RanOut(end)
 	t.turn.verdict = taken
 	p.account.put(t, stack)
 	p.activity.stir(t)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ptools/internal/profile"
+	"ptools/internal/source"
 )
 
 // Rounds samples one process in rounds for any number of clients, each in a window of time of its own. One sampler serves
@@ -34,11 +35,11 @@ type request struct {
 }
 
 // StartRounds begins to sample a process. Stop ends it.
-func StartRounds(source *Source, o Options) *Rounds {
+func StartRounds(of *source.Process, o Options) *Rounds {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Rounds{pid: source.PID, began: time.Now(), cancel: cancel, done: make(chan struct{})}
+	r := &Rounds{pid: of.PID, began: time.Now(), cancel: cancel, done: make(chan struct{})}
 	o.Marked, o.Progress = true, func(p *Progress) { r.serve(p, false) }
-	r.sampler = New([]*Source{source}, &o)
+	r.sampler = New([]*source.Process{of}, &o)
 	go r.run(ctx) // ended and awaited by Stop
 	return r
 }

@@ -12,6 +12,7 @@ import (
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptrace"
+	"ptools/internal/source"
 )
 
 // Options say how to sample. Nil and the zero value are valid.
@@ -116,7 +117,7 @@ type pseudo struct{ stopped, exec, exit, notStopped, unseen, worker profile.Addr
 
 // New returns a sampler of the sources. They must be controlled, and must not be
 // held at a rendezvous once Run has called Begun.
-func New(sources []*Source, o *Options) *Sampler {
+func New(sources []*source.Process, o *Options) *Sampler {
 	s := &Sampler{
 		profile: profile.New(), calm: coalescing{patience: minPatience},
 		byPID: make(map[int]*process), kernel: make(map[uint64]profile.Addr),

@@ -15,6 +15,7 @@ import (
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
+	"ptools/internal/source"
 )
 
 func folded(t testing.TB, s *Sampler, v profile.Value) string {
@@ -240,13 +241,13 @@ func TestBetweenImages(t *testing.T) {
 	w := newWorld(1)
 	src := w.source()
 	image, tries := src.Image, 0
-	src.Image = func() (Image, error) {
+	src.Image = func() (source.Image, error) {
 		if tries++; tries < 3 {
 			return nil, &fs.PathError{Op: "open", Path: "/proc/100/maps", Err: syscall.ESRCH}
 		}
 		return image()
 	}
-	s := New([]*Source{src}, &Options{Period: 10 * time.Millisecond, For: 100 * time.Millisecond, Clock: &fakeClock{}})
+	s := New([]*source.Process{src}, &Options{Period: 10 * time.Millisecond, For: 100 * time.Millisecond, Clock: &fakeClock{}})
 	if err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +324,7 @@ func TestEndOfProcess(t *testing.T) {
 			close(w.done)
 		}
 	}
-	s := New([]*Source{w.source()}, &Options{Period: 10 * time.Millisecond, Clock: c})
+	s := New([]*source.Process{w.source()}, &Options{Period: 10 * time.Millisecond, Clock: c})
 	if err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +339,7 @@ func TestWarmRoundDoesNotAllocate(t *testing.T) {
 	c := &fakeClock{}
 	r := rand.New(rand.NewPCG(1, 1))
 	c.run = w.load(r, 2)
-	s := New([]*Source{w.source()}, &Options{Period: 10 * time.Millisecond, Clock: c})
+	s := New([]*source.Process{w.source()}, &Options{Period: 10 * time.Millisecond, Clock: c})
 	s.sched = newSchedule(0, s.opt.Period)
 	p := s.processes[0]
 	if err := p.begin(0); err != nil {
@@ -372,7 +373,7 @@ func TestHourTorture(t *testing.T) {
 			early = heap()
 		}
 	}
-	s := New([]*Source{w.source()}, &Options{For: length, Clock: c})
+	s := New([]*source.Process{w.source()}, &Options{For: length, Clock: c})
 	if err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}

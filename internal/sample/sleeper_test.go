@@ -9,6 +9,7 @@ import (
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
+	"ptools/internal/source"
 )
 
 // TestSharesOfASleeper: the processor time of a thread that sleeps half of the time is counted where it is used, and
@@ -47,9 +48,9 @@ func TestTracedAlready(t *testing.T) {
 	g.Ready()
 	attach(t, g.PID, nil) // the other tracer
 	done := make(chan struct{})
-	source := Watch(g.PID, done, openFiles(t), false)
-	s := New([]*Source{source}, &Options{
-		Period: time.Second / 499, For: time.Duration(ptest.Rounds(400, 1000, 1000)) * time.Millisecond, Ticks: wanting(t, TimersOnly, time.Second/499, source),
+	src := source.Watch(g.PID, done, openFiles(t), false)
+	s := New([]*source.Process{src}, &Options{
+		Period: time.Second / 499, For: time.Duration(ptest.Rounds(400, 1000, 1000)) * time.Millisecond, Ticks: wanting(t, TimersOnly, time.Second/499, src),
 	})
 	if err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ptools/internal/procfs"
+	"ptools/internal/source"
 )
 
 // switchCounts finds out whether a thread that a round has not read may have run.
@@ -15,10 +16,10 @@ import (
 // count of the ended threads, which run no more. While this difference stays the same,
 // only threads that have been read since have run.
 type switchCounts struct {
-	sum   Sum   // nil: it cannot be had, and all threads are read
-	seen  int64 // how often the living threads were put on a processor, as last read
-	ended int64 // the same of the ended threads; never more than the truth
-	known bool  // ended is known
+	sum   source.Sum // nil: it cannot be had, and all threads are read
+	seen  int64      // how often the living threads were put on a processor, as last read
+	ended int64      // the same of the ended threads; never more than the truth
+	known bool       // ended is known
 
 	yields uint64 // how often threads have gone to wait, when the sum was last read
 }

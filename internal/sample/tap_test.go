@@ -8,11 +8,12 @@ import (
 
 	"ptools/internal/perfevent"
 	"ptools/internal/ptest"
+	"ptools/internal/source"
 )
 
 // TestTapsDoNotQueue: while somebody reads the timers, the others go on with what has been found for them. The last Read of each takes all.
 func TestTapsDoNotQueue(t *testing.T) {
-	files := NewFiles()
+	files := source.NewFiles()
 	defer files.Close()
 	w, err := OpenWindows(WindowsOptions{Period: time.Second / 499, Files: files})
 	if errors.Is(err, fs.ErrPermission) {
@@ -36,7 +37,7 @@ func TestTapsDoNotQueue(t *testing.T) {
 	}
 	await := func() {
 		used := func() time.Duration {
-			d, err := processorTime(g.PID)
+			d, err := source.ProcessorTime(g.PID)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptrace"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 )
 
@@ -40,7 +41,7 @@ const (
 // thread is one thread of a sampled process.
 type thread struct {
 	tid    int
-	files  TaskFiles
+	files  source.TaskFiles
 	born   uint64 // with tid its identity, if it was read with all others; otherwise its files are its identity
 	id     profile.ThreadID
 	looked bool   // a round has looked at it
@@ -143,15 +144,11 @@ func (t *thread) halted(state byte) bool {
 // rarely.
 func (t *thread) renameDue() bool { return bits.OnesCount64(t.seen) == 1 }
 
-// redZone is what a function may use below its stack pointer (System V ABI,
-// 3.2.2).
-const redZone = 128
-
 // readStack reads s.Stack from memory into buf, up to the end of the mapping if
 // that is known. Beyond the end is, for most threads, a guard page and the stack
 // of another thread.
-func (t *thread) readStack(m Image, s *Capture, buf []byte) {
-	s.Base = s.SP - redZone
+func (t *thread) readStack(m source.Image, s *source.Capture, buf []byte) {
+	s.Base = s.SP - source.RedZone
 	buf = buf[:min(uint64(len(buf)), t.stackAbove(s.SP))]
 	s.Stack = buf[:m.ReadStack(buf, s.Base)]
 }
@@ -159,13 +156,13 @@ func (t *thread) readStack(m Image, s *Capture, buf []byte) {
 // stackAbove returns how many bytes there are from the red zone below sp to the end of the mapping, as far as that is known.
 func (t *thread) stackAbove(sp uint64) uint64 {
 	if sp >= t.blocked.bottom && sp < t.blocked.top {
-		return t.blocked.top - (sp - redZone)
+		return t.blocked.top - (sp - source.RedZone)
 	}
 	return math.MaxUint64
 }
 
 // learnStack finds out where the stack that sp points into ends.
-func (t *thread) learnStack(m Image, sp uint64) {
+func (t *thread) learnStack(m source.Image, sp uint64) {
 	if sp < t.blocked.bottom || sp >= t.blocked.top {
 		t.blocked.bottom, t.blocked.top = m.StackAt(sp)
 	}

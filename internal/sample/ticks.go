@@ -7,6 +7,7 @@ import (
 	"ptools/internal/perfevent"
 	"ptools/internal/profile"
 	"ptools/internal/ptrace"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 )
 
@@ -258,18 +259,18 @@ func (k *ticking) unwind(r *perfevent.Record) {
 	var end unwind.End
 	k.levels, end = k.p.sampler.unwindTick(r, &k.snap, k, k.levels[:0])
 	k.outlying.learn(r.TID, k.snap.Needed)
-	k.p.refresh.needed = k.p.refresh.needed || ranOut(end)
+	k.p.refresh.needed = k.p.refresh.needed || source.RanOut(end)
 }
 
 // Unwind implements tickImage.
-func (k *ticking) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
+func (k *ticking) Unwind(s *source.Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	return k.p.image.Unwind(s, dst)
 }
 
 func (k *ticking) note(nr int64) profile.Addr { return k.p.outside.note(nr) }
 
 // syscall implements tickImage.
-func (k *ticking) syscall(s *Capture) int64 { return syscallBefore(k.p.image, k.calls, s) }
+func (k *ticking) syscall(s *source.Capture) int64 { return syscallBefore(k.p.image, k.calls, s) }
 
 // runs notes that a round has found a thread running.
 func (k *ticking) runs(t *thread) {

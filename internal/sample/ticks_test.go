@@ -10,6 +10,7 @@ import (
 
 	"ptools/internal/perfevent"
 	"ptools/internal/profile"
+	"ptools/internal/source"
 )
 
 // fakeTicks are the ticks of a world with timers.
@@ -71,7 +72,7 @@ func (w *fakeWorld) spinning(r *rand.Rand, busy int, period time.Duration) func(
 // runTicks samples a world for some rounds of a period, with ticks as often.
 func runTicks(t *testing.T, w *fakeWorld, c *fakeClock, period time.Duration, rounds int, each func(*Sample)) *Sampler {
 	t.Helper()
-	s := New([]*Source{w.source()}, &Options{
+	s := New([]*source.Process{w.source()}, &Options{
 		Period: period, For: time.Duration(rounds) * period, Clock: c, Each: each, Ticks: fakeTicks{w, period},
 	})
 	if err := s.Run(context.Background()); err != nil {
@@ -337,7 +338,7 @@ func TestTicksOfTheEnd(t *testing.T) {
 			close(w.done)
 		}
 	}
-	s := New([]*Source{src}, &Options{Period: period, For: 20 * period, Clock: c, Ticks: fakeTicks{w, period}})
+	s := New([]*source.Process{src}, &Options{Period: period, For: 20 * period, Clock: c, Ticks: fakeTicks{w, period}})
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

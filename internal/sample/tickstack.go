@@ -5,23 +5,24 @@ import (
 	"ptools/internal/perfevent"
 	"ptools/internal/profile"
 	"ptools/internal/ptrace"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 )
 
 // tickImage is what the stack of a tick is unwound by.
 type tickImage interface {
 	// Unwind is that of Image.
-	Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End)
+	Unwind(s *source.Capture, dst []profile.Addr) ([]profile.Addr, unwind.End)
 	// syscall returns the number of the system call that a thread in the kernel has made, by the
 	// program counter that it will return to. It returns -1 for a thread that is in the kernel by an
 	// interrupt or a fault.
-	syscall(s *Capture) int64
+	syscall(s *source.Capture) int64
 	// note returns the level that stands for a system call.
 	note(nr int64) profile.Addr
 }
 
 // unwindTick appends the levels of a tick. It sets all of snap but snap.Late.
-func (s *Sampler) unwindTick(r *perfevent.Record, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
+func (s *Sampler) unwindTick(r *perfevent.Record, snap *source.Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
 	for _, addr := range r.KernelChain {
 		levels = append(levels, s.kernelNote(addr))
 	}
@@ -30,13 +31,13 @@ func (s *Sampler) unwindTick(r *perfevent.Record, snap *Capture, image tickImage
 
 // tickStack is what the stack of one tick after the other is taken from.
 type tickStack struct {
-	snap     Capture
+	snap     source.Capture
 	levels   []profile.Addr
 	outlying outlying
 }
 
 // unwindUser is unwindTick without the levels in the kernel.
-func unwindUser(cost *Cost, r *perfevent.Record, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
+func unwindUser(cost *Cost, r *perfevent.Record, snap *source.Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
 	if r.Is32Bit { // its calls have other numbers, and its signal handlers other frames
 		snap.Regs.SetSampled32(&r.Regs)
 	} else {
@@ -58,7 +59,7 @@ func unwindUser(cost *Cost, r *perfevent.Record, snap *Capture, image tickImage,
 }
 
 // unwindCopy appends the levels in user code of a thread that runs on.
-func unwindCopy(cost *Cost, snap *Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
+func unwindCopy(cost *Cost, snap *source.Capture, image tickImage, levels []profile.Addr) ([]profile.Addr, unwind.End) {
 	levels, end := image.Unwind(snap, levels)
 	levels, end = cutBeyond(cost, snap, levels, end)
 	cost.Ends[end]++
@@ -67,7 +68,7 @@ func unwindCopy(cost *Cost, snap *Capture, image tickImage, levels []profile.Add
 
 // cutBeyond leaves out the levels that Unwind has found by memory of the present moment. The thread has run since the capture,
 // and its stack may be that of another call by now, which leads to the end of the stack just as well.
-func cutBeyond(cost *Cost, s *Capture, levels []profile.Addr, end unwind.End) ([]profile.Addr, unwind.End) {
+func cutBeyond(cost *Cost, s *source.Capture, levels []profile.Addr, end unwind.End) ([]profile.Addr, unwind.End) {
 	if !s.Strayed || s.Beyond == 0 && end == unwind.Whole {
 		return levels, end
 	}
@@ -80,7 +81,7 @@ func cutBeyond(cost *Cost, s *Capture, levels []profile.Addr, end unwind.End) ([
 
 // syscallBefore returns the system call of the instruction before the program counter, -1 for none. It keeps the answers
 // in calls.
-func syscallBefore(image Image, calls map[uint64]int64, s *Capture) int64 {
+func syscallBefore(image source.Image, calls map[uint64]int64, s *source.Capture) int64 {
 	if _, known := calls[s.PC]; !known && s.Late {
 		return -1
 	}
@@ -103,7 +104,7 @@ func callIn(read func(code []byte) bool) int64 {
 // interrupted handles a thread that the kernel is sending, or has just sent, into the handler
 // of a signal. It sets the registers to those where the signal met the thread, as a stop there
 // would show.
-func interrupted(s *Capture) {
+func interrupted(s *source.Capture) {
 	for addr, ok := s.Regs.HandlerContext(); ok; addr, ok = s.Regs.HandlerContext() {
 		off := addr - s.Base
 		if off >= uint64(len(s.Stack)) || uint64(len(s.Stack))-off < ptrace.ContextSize {

@@ -2,12 +2,12 @@ package sample
 
 import (
 	"math"
-	"syscall"
 	"time"
 
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 )
 
@@ -73,23 +73,6 @@ func (s *timed) begin() {
 	}
 }
 
-// processorTimeOf returns what reads the processor time of the process that has a number now. Its number may become that of
-// another one: then the error is ESRCH.
-func processorTimeOf(pid int) func() (time.Duration, error) {
-	begun, none := procfs.ReadStat(pid)
-	return func() (time.Duration, error) {
-		used, err := processorTime(pid)
-		if err != nil {
-			return 0, err
-		}
-		stat, err := procfs.ReadStat(pid) // after the time: the number was still the same process's then
-		if err == nil && (none != nil || stat.StartTime != begun.StartTime) {
-			err = syscall.ESRCH
-		}
-		return used, err
-	}
-}
-
 // other reports whether the number is now that of another process, or of none. If there is no descriptor to find out,
 // other reports false.
 func (s *timed) other() bool {
@@ -130,7 +113,7 @@ func (s *timed) take(r *perfevent.Record) {
 		s.snap.Late = s.image.Stale()
 		s.levels, end = unwindUser(&s.cost, r, &s.snap, s, s.levels[:0])
 		s.outlying.learn(r.TID, s.snap.Needed)
-		s.refresh.needed = s.refresh.needed || ranOut(end)
+		s.refresh.needed = s.refresh.needed || source.RanOut(end)
 	}
 	cell := s.space.Cell(s.thread(r.TID), s.space.Stack(s.levels))
 	s.space.Add(cell, profile.Values{Samples: 1, CPU: int64(period)})
@@ -207,7 +190,7 @@ func (s *timed) renew() {
 // added. other is what the method of that name has reported: reading a file of /proc may take this goroutine its place on a processor
 // for long, so that is done before the lock is taken. The lock of the Windows is held.
 func (s *timed) readCPU(other bool) {
-	if used, err := processorTime(s.pid); err == nil && used >= s.cpu && !other {
+	if used, err := source.ProcessorTime(s.pid); err == nil && used >= s.cpu && !other {
 		s.cpu = used
 	} else {
 		s.cpu += s.ticked
@@ -238,7 +221,7 @@ func reconcile(p *profile.Profile, pid int, used, period time.Duration, most flo
 }
 
 // Unwind implements tickImage.
-func (s *timed) Unwind(snap *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
+func (s *timed) Unwind(snap *source.Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	return s.image.Unwind(snap, dst)
 }
 
@@ -247,4 +230,4 @@ func (s *timed) note(nr int64) profile.Addr {
 }
 
 // syscall implements tickImage.
-func (s *timed) syscall(snap *Capture) int64 { return syscallBefore(s.image, s.calls, snap) }
+func (s *timed) syscall(snap *source.Capture) int64 { return syscallBefore(s.image, s.calls, snap) }

@@ -7,6 +7,7 @@ import (
 
 	"ptools/internal/perfevent"
 	"ptools/internal/profile"
+	"ptools/internal/source"
 )
 
 // A tree is the sources of a sampler and all their descendants, the future ones too. Nothing is attached to them.
@@ -21,10 +22,10 @@ import (
 
 // Follow says how descendants are sampled. The sources must be added to Ticks before sampling begins.
 type Follow struct {
-	// Source returns a descendant as a Source for rounds. done is closed when it has ended. Source is not called with
+	// Source returns a descendant as a source for rounds. done is closed when it has ended. Source is not called with
 	// Births.
-	Source func(pid int, done <-chan struct{}) *Source
-	Files  *Files
+	Source func(pid int, done <-chan struct{}) *source.Process
+	Files  *source.Files
 	Lines  bool
 	// Births reports descendants where there are no timers; nil: Options.Ticks does.
 	Births *Births
@@ -146,7 +147,7 @@ func (t *tree) died(k *kin, at time.Duration) {
 	if k.died = at; at <= t.start && !k.source { // before sampling began: none of its time counts
 		k.born, k.used, k.before, k.ticked, k.final = min(k.born, at), 0, 0, 0, true
 	} else if t.ticks.Follows() == perfevent.FollowRecords {
-		if used, err := processorTime(k.pid); err == nil { // its parent has not waited for it yet
+		if used, err := source.ProcessorTime(k.pid); err == nil { // its parent has not waited for it yet
 			k.used, k.final = used, true
 		}
 	}

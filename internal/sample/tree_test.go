@@ -15,6 +15,7 @@ import (
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
+	"ptools/internal/source"
 )
 
 // tick is the period of the timers of followed.
@@ -54,9 +55,9 @@ func followedBy(t *testing.T, ticks FollowingTicks, g *ptest.Target, begun func(
 			p.Close()
 		}
 	}()
-	s := New([]*Source{Watch(g.PID, done, files, false)}, &Options{
+	s := New([]*source.Process{source.Watch(g.PID, done, files, false)}, &Options{
 		Period: 10 * time.Millisecond, Ticks: ticks,
-		Follow: &Follow{Files: files, Source: func(pid int, done <-chan struct{}) *Source { return Watch(pid, done, files, false) }},
+		Follow: &Follow{Files: files, Source: func(pid int, done <-chan struct{}) *source.Process { return source.Watch(pid, done, files, false) }},
 		Begun:  func(context.Context) error { begun(); return nil },
 	})
 	if err := s.Run(context.Background()); err != nil {
@@ -217,9 +218,9 @@ func TestFollowLeaderDead(t *testing.T) {
 			var before time.Duration
 			var used atomic.Int64
 			s := followedBy(t, &earlyEnd{following(t, how, g), g.PID}, g, func() {
-				before, _ = processorTime(g.PID)
+				before, _ = source.ProcessorTime(g.PID)
 				time.AfterFunc(2500*time.Millisecond, func() { // it is compared with /proc once a second
-					now, _ := processorTime(g.PID)
+					now, _ := source.ProcessorTime(g.PID)
 					used.Store(int64(now))
 					g.Stdin.Close()
 				})

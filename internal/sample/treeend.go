@@ -6,6 +6,7 @@ import (
 
 	"ptools/internal/perfevent"
 	"ptools/internal/profile"
+	"ptools/internal/source"
 )
 
 // finish completes the profile of the tree.
@@ -43,7 +44,7 @@ func (t *tree) leave(k *kin, now time.Duration) {
 	case k.source && !k.final:
 		k.used, k.before, k.final = p.spending.usedTotal(), 0, true
 	case !k.final:
-		if used, err := processorTime(k.pid); err == nil {
+		if used, err := source.ProcessorTime(k.pid); err == nil {
 			k.used, k.final = used-k.clock+k.before, true
 		}
 	}

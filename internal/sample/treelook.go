@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ptools/internal/profile"
+	"ptools/internal/source"
 )
 
 const (
@@ -48,7 +49,7 @@ func (t *tree) round(now time.Duration) {
 	age := max(lookAfter*s.opt.Period, leastAge)
 	latest := t.monotonic(now) - age // a process that is looked at was born before that
 	begun, opened := s.clock.Now(), false
-	used, _ := processorTime(os.Getpid())
+	used, _ := source.ProcessorTime(os.Getpid())
 	for _, k := range t.living {
 		if k.proc != nil || k.refused || k.born > latest && k.born != t.start {
 			continue
@@ -64,7 +65,7 @@ func (t *tree) round(now time.Duration) {
 		}
 	}
 	if opened { // what waiting for a processor took is no cost of ours
-		now, _ := processorTime(os.Getpid())
+		now, _ := source.ProcessorTime(os.Getpid())
 		ended := s.clock.Now()
 		t.opens.took(max(begun, ended-(now-used)), ended, 20)
 	}
@@ -117,8 +118,8 @@ func (t *tree) look(k *kin, now time.Duration) {
 	s.processes = append(s.processes, p)
 }
 
-// source returns a process as a Source for rounds; nil if it cannot be looked at now.
-func (t *tree) source(k *kin) *Source {
+// source returns a process as a source for rounds; nil if it cannot be looked at now.
+func (t *tree) source(k *kin) *source.Process {
 	if t.births == nil {
 		return t.sampler.opt.Follow.Source(k.pid, k.done)
 	}
@@ -167,7 +168,7 @@ func (t *tree) unlook(k *kin) {
 
 // closeImage ends the namer of an image, which may be in the middle of reading a file, and closes the image. finish
 // waits for it.
-func (t *tree) closeImage(image Image, names *namer) {
+func (t *tree) closeImage(image source.Image, names *namer) {
 	t.closers <- struct{}{}
 	go func() { // ends when the file is read
 		defer func() { <-t.closers }()
@@ -184,7 +185,7 @@ func (t *tree) move(k *kin, s *profile.Space) {
 		return
 	}
 	for _, a := range s.Code() {
-		i := k.maps.find(lookedUp(a))
+		i := k.maps.find(source.LookedUp(a))
 		if i < 0 {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"ptools/internal/elfsym"
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 	"ptools/pctl/handle"
 )
@@ -20,7 +21,7 @@ const placeBits = 40
 
 // treeFiles is the files that the processes of a tree have mapped. Its methods may be called from any goroutine.
 type treeFiles struct {
-	cache *Files
+	cache *source.Files
 	how   handle.How
 
 	mu     sync.Mutex
@@ -43,7 +44,7 @@ type treeFile struct {
 	opened *handle.Mapped // nil: not needed yet
 }
 
-func newTreeFiles(cache *Files, lines bool) *treeFiles {
+func newTreeFiles(cache *source.Files, lines bool) *treeFiles {
 	f := &treeFiles{cache: cache, byID: make(map[fileID]*treeFile), placed: make([]*treeFile, 1)}
 	if lines {
 		f.how = handle.Lines
@@ -103,7 +104,7 @@ func (f *treeFiles) symbolize(a profile.Addr, dst []handle.Frame) ([]handle.Fram
 	if opened == nil {
 		return dst, file, nil
 	}
-	return opened.Symbolize(a.PC&(1<<placeBits-1), f.how|howOf(a), dst), file, opened
+	return opened.Symbolize(a.PC&(1<<placeBits-1), f.how|source.HowOf(a), dst), file, opened
 }
 
 // Prepare looks up the names of an address; the files remember them.
@@ -152,7 +153,7 @@ func segmentAt(base uint64, segments []elfsym.Segment, addr uint64) (start, limi
 }
 
 // placed returns the address of the code of a level in the tree's space, as its file counts addresses.
-func placed(a profile.Addr) uint64 { return lookedUp(a) & (1<<placeBits - 1) }
+func placed(a profile.Addr) uint64 { return source.LookedUp(a) & (1<<placeBits - 1) }
 
 // codeMap is the executable memory of one process, by address.
 type codeMap struct {

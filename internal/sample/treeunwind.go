@@ -5,6 +5,7 @@ import (
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptrace"
+	"ptools/internal/source"
 	"ptools/internal/unwind"
 )
 
@@ -14,7 +15,7 @@ type kinUnwinder struct {
 	tree     *tree
 	kin      *kin // of the present tick
 	unwinder *unwind.Unwinder
-	snap     Capture
+	snap     source.Capture
 	frames   []unwind.Frame
 	levels   []profile.Addr
 	outlying outlying
@@ -57,18 +58,10 @@ func (u *kinUnwinder) code(k *kin, i int) *unwind.Mapping {
 	return c
 }
 
-// lookedUp returns the address of the code of a level.
-func lookedUp(a profile.Addr) uint64 {
-	if a.Kind == profile.Return {
-		return a.PC - 1
-	}
-	return a.PC
-}
-
 // place translates a level of a process to the space of the tree.
 func (u *kinUnwinder) place(k *kin, a profile.Addr) profile.Addr {
 	const offset = 1<<placeBits - 1
-	i := k.maps.find(lookedUp(a))
+	i := k.maps.find(source.LookedUp(a))
 	if i < 0 {
 		return profile.Addr{PC: a.PC & offset, Kind: a.Kind}
 	}
@@ -85,7 +78,7 @@ func (u *kinUnwinder) place(k *kin, a profile.Addr) profile.Addr {
 }
 
 // Unwind implements tickImage.
-func (u *kinUnwinder) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
+func (u *kinUnwinder) Unwind(s *source.Capture, dst []profile.Addr) ([]profile.Addr, unwind.End) {
 	if len(u.kin.maps.maps) == 0 {
 		return append(dst, u.tree.sampler.exec), unwind.Unreadable
 	}
@@ -102,7 +95,7 @@ func (u *kinUnwinder) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, un
 }
 
 // syscall implements tickImage.
-func (u *kinUnwinder) syscall(s *Capture) int64 {
+func (u *kinUnwinder) syscall(s *source.Capture) int64 {
 	i := u.kin.maps.find(s.PC)
 	if i < 0 {
 		return -1

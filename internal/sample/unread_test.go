@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ptools/internal/source"
 )
 
 // TestUnreadThreads: if no thread can be read, that is an error. If some cannot, they are counted.
@@ -16,7 +18,7 @@ func TestUnreadThreads(t *testing.T) {
 		src := w.source()
 		open, n := src.Thread, 0
 		read := make(map[int]bool)
-		src.Thread = func(tid int) (TaskFiles, error) {
+		src.Thread = func(tid int) (source.TaskFiles, error) {
 			if n < readable {
 				n++
 				read[tid] = true
@@ -26,7 +28,7 @@ func TestUnreadThreads(t *testing.T) {
 			}
 			return open(tid)
 		}
-		s := New([]*Source{src}, &Options{Period: 10 * time.Millisecond, For: 100 * time.Millisecond, Clock: &fakeClock{}})
+		s := New([]*source.Process{src}, &Options{Period: 10 * time.Millisecond, For: 100 * time.Millisecond, Clock: &fakeClock{}})
 		err := s.Run(context.Background())
 		if none := readable == 0; errors.Is(err, syscall.EMFILE) != none || none && !strings.Contains(err.Error(), "none of its 3 threads") {
 			t.Errorf("%d of 3 can be read: %v", readable, err)

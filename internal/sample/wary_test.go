@@ -9,6 +9,7 @@ import (
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
+	"ptools/internal/source"
 	"ptools/pctl/control"
 )
 
@@ -37,12 +38,12 @@ func TestTimersCostNoCall(t *testing.T) {
 	g := startTransfers(t)
 	for range ptest.Rounds(2, 3, 20) {
 		done := make(chan struct{})
-		sampleFor(t, Watch(g.PID, done, openFiles(t), false), TimersOnly, period, 300*time.Millisecond)
+		sampleFor(t, source.Watch(g.PID, done, openFiles(t), false), TimersOnly, period, 300*time.Millisecond)
 		c, err := control.Attach(context.Background(), g.PID, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sampleFor(t, NewSource(c, openFiles(t), false), TimersOnly, period, 300*time.Millisecond)
+		sampleFor(t, source.New(c, openFiles(t), false), TimersOnly, period, 300*time.Millisecond)
 		release(t, c)
 		if space := c.Space(); space != nil {
 			space.Close()
@@ -59,7 +60,7 @@ func TestStopsCostFewTransfers(t *testing.T) {
 	const period = time.Second / 199
 	g := startTransfers(t)
 	c := attach(t, g.PID, nil)
-	s := sampleFor(t, NewSource(c, openFiles(t), false), TimersOff, period, time.Second)
+	s := sampleFor(t, source.New(c, openFiles(t), false), TimersOff, period, time.Second)
 	n, all := shorts(g), len(g.Threads())
 	t.Logf("%d calls of %d came out short in %d rounds; %d stops, %d threads not stopped", n, g.Truth.Work(), s.Cost().Rounds, s.Cost().Stops, s.Cost().Spared)
 	if n > uint64(all) {
@@ -71,9 +72,9 @@ func TestStopsCostFewTransfers(t *testing.T) {
 }
 
 // sampleFor samples one source for a time.
-func sampleFor(t *testing.T, src *Source, use UseTimers, period, d time.Duration) *Sampler {
+func sampleFor(t *testing.T, src *source.Process, use UseTimers, period, d time.Duration) *Sampler {
 	t.Helper()
-	s := New([]*Source{src}, &Options{Period: period, For: d, Ticks: wanting(t, use, period, src)})
+	s := New([]*source.Process{src}, &Options{Period: period, For: d, Ticks: wanting(t, use, period, src)})
 	if err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}

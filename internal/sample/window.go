@@ -9,6 +9,7 @@ import (
 
 	"ptools/internal/procfs"
 	"ptools/internal/profile"
+	"ptools/internal/source"
 )
 
 // A Window is a length of time in which the processor time of a process is measured.
@@ -245,11 +246,11 @@ func (n *Window) leave(images []*heldImage) {
 
 // heldImage is an image with a count of its holders: its process, and windows whose addresses are being named.
 type heldImage struct {
-	Image
+	source.Image
 	holds atomic.Int32
 }
 
-func holdImage(image Image) *heldImage {
+func holdImage(image source.Image) *heldImage {
 	h := &heldImage{Image: image}
 	h.holds.Store(1)
 	return h

@@ -11,6 +11,7 @@ import (
 
 	"ptools/internal/perfevent"
 	"ptools/internal/procfs"
+	"ptools/internal/source"
 )
 
 // Windows measures the processor time of any number of processes for any number of clients, each in windows of time that
@@ -24,7 +25,7 @@ import (
 // files of /proc that do not depend on it. The records of the timers are copied into the backlog of their process
 // (backlog.go), and a goroutine of the process's own works that off.
 type Windows struct {
-	open     func(pid int) (Image, error)
+	open     func(pid int) (source.Image, error)
 	patience time.Duration // WindowsOptions.Patience
 
 	mu        sync.Mutex
@@ -56,7 +57,7 @@ const (
 // WindowsOptions say how Windows sample.
 type WindowsOptions struct {
 	Period time.Duration
-	Files  *Files
+	Files  *source.Files
 	Lines  bool
 	// Patience is how long a window that has ended waits for names; zero: until all are known.
 	Patience time.Duration
@@ -72,7 +73,7 @@ func OpenWindows(o WindowsOptions) (*Windows, error) {
 		return nil, errors.Join(err, ticks.Close())
 	}
 	return &Windows{
-		open:     func(pid int) (Image, error) { return openNative(pid, o.Files, o.Lines) },
+		open:     func(pid int) (source.Image, error) { return source.OpenImage(pid, o.Files, o.Lines) },
 		patience: o.Patience, ticks: ticks, processes: make(map[int]*timed), taps: make(map[int][]*Tap), wanted: make(map[int]int),
 	}, nil
 }

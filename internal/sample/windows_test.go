@@ -10,11 +10,12 @@ import (
 
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
+	"ptools/internal/source"
 )
 
 // heavy is an image whose names are not found before open is closed.
 type heavy struct {
-	Image
+	source.Image
 	asked func()
 	open  chan struct{}
 }
@@ -29,7 +30,7 @@ func (h *heavy) Prepare(a profile.Addr) {
 // it are looked up.
 func heavyWindows(t *testing.T, pid int, patience time.Duration) (w *Windows, asked, open chan struct{}) {
 	t.Helper()
-	files := NewFiles()
+	files := source.NewFiles()
 	t.Cleanup(files.Close)
 	w, err := OpenWindows(WindowsOptions{Period: time.Second / 499, Files: files, Lines: true, Patience: patience})
 	if errors.Is(err, fs.ErrPermission) {
@@ -41,7 +42,7 @@ func heavyWindows(t *testing.T, pid int, patience time.Duration) (w *Windows, as
 	asked, open = make(chan struct{}), make(chan struct{})
 	tell := sync.OnceFunc(func() { close(asked) })
 	native := w.open
-	w.open = func(of int) (Image, error) {
+	w.open = func(of int) (source.Image, error) {
 		image, err := native(of)
 		if err != nil || of != pid {
 			return image, err
@@ -174,7 +175,7 @@ func TestSilentProcess(t *testing.T) {
 	close(open)
 	native, asked, answer := w.open, make(chan struct{}, 100), make(chan struct{})
 	defer close(answer)
-	w.open = func(pid int) (Image, error) {
+	w.open = func(pid int) (source.Image, error) {
 		if pid == a.PID {
 			asked <- struct{}{}
 			<-answer

@@ -35,7 +35,7 @@ func (w workers) has(pid, tid int) bool {
 // addWorkers adds to the threads that are controlled the workers in the process, which are not. What is only watched has all of its
 // threads.
 func (r *roster) addWorkers() {
-	if _, all := r.p.Control.(watched); all {
+	if r.p.IsWatched() {
 		return
 	}
 	slices.Sort(r.tids)

@@ -7,6 +7,7 @@ import (
 
 	"ptools/internal/profile"
 	"ptools/internal/sample"
+	"ptools/internal/source"
 	"ptools/pctl"
 )
 
@@ -20,11 +21,11 @@ func (s *Sampler) Creations(ctx context.Context, pid int, d time.Duration) (*Cre
 		return nil, err
 	}
 	defer stop()
-	source, err := sample.Controlled(p, s.files, s.o.Lines)
+	src, err := source.Controlled(p, s.files, s.o.Lines)
 	if err != nil {
 		return nil, err
 	}
-	bind(source)
+	bind(src)
 	if err := counted.Run(ctx, d, func(context.Context) error { return nil }); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ptools/internal/sample"
+	"ptools/internal/source"
 	"ptools/pctl"
 )
 
@@ -108,15 +109,15 @@ func (s *Sampler) finish(r *rounds) {
 // start grabs the process and begins to sample it.
 func (s *Sampler) start(r *rounds) error {
 	o := sample.Options{Period: s.o.Period, Shared: true, Beside: sample.Goroutines}
-	source, err := s.source(r, &o, false)
+	src, err := s.source(r, &o, false)
 	if err == nil {
-		r.sampler = sample.StartRounds(source, o)
+		r.sampler = sample.StartRounds(src, o)
 	}
 	return err
 }
 
 // source opens what sampling in rounds needs. The functions in r.close close it all.
-func (s *Sampler) source(r *rounds, o *sample.Options, blame bool) (*sample.Source, error) {
+func (s *Sampler) source(r *rounds, o *sample.Options, blame bool) (*source.Process, error) {
 	p, err := s.session.Grab(s.ctx, r.pid, &pctl.GrabOptions{ReadOnly: s.windows != nil})
 	if err != nil {
 		return nil, err
@@ -126,7 +127,7 @@ func (s *Sampler) source(r *rounds, o *sample.Options, blame bool) (*sample.Sour
 		if blame {
 			o.Blame = new(sample.Blame)
 		}
-		return sample.Controlled(p, s.files, s.o.Lines)
+		return source.Controlled(p, s.files, s.o.Lines)
 	}
 	tap, err := s.windows.Tap(r.pid, blame)
 	if err != nil {
@@ -143,7 +144,7 @@ func (s *Sampler) source(r *rounds, o *sample.Options, blame bool) (*sample.Sour
 		p.Wait(ctx)
 	}()
 	r.close = append(r.close, func() { cancel(); <-over })
-	return sample.Watch(r.pid, over, s.files, s.o.Lines), nil
+	return source.Watch(r.pid, over, s.files, s.o.Lines), nil
 }
 
 // end closes what the rounds have opened.
@@ -163,14 +164,14 @@ func (s *Sampler) Contention(ctx context.Context, pid int, d time.Duration) (*Pr
 	o := sample.Options{Period: s.o.Period, For: d, Shared: true}
 	r := &rounds{pid: pid}
 	defer r.end()
-	source, err := s.source(r, &o, true)
+	src, err := s.source(r, &o, true)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	sampler := sample.New([]*sample.Source{source}, &o)
+	sampler := sample.New([]*source.Process{src}, &o)
 	err = sampler.Run(ctx)
 	s.spent(sampler.Cost())
 	taken := sampler.Profile()

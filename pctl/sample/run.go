@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ptools/internal/sample"
+	"ptools/internal/source"
 	"ptools/pctl"
 )
 
@@ -89,7 +90,7 @@ type runner struct {
 	*Options
 	timers *sample.Timers // nil: threads are stopped
 	births *sample.Births // with Follow and without timers
-	files  *sample.Files
+	files  *source.Files
 }
 
 func open(o *Options) (*runner, error) {
@@ -104,7 +105,7 @@ func open(o *Options) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{Options: o, timers: timers, files: sample.NewFiles()}
+	r := &runner{Options: o, timers: timers, files: source.NewFiles()}
 	if o.Follow && timers == nil {
 		r.births = sample.NewBirths(period, r.files, o.Lines)
 	}
@@ -118,7 +119,7 @@ func (r *runner) close() {
 
 func (r *runner) run(ctx context.Context, p *pctl.Process) (*Profile, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	source, watch, err := r.source(ctx, p)
+	src, watch, err := r.source(ctx, p)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -137,8 +138,8 @@ func (r *runner) run(ctx context.Context, p *pctl.Process) (*Profile, error) {
 		if err := r.births.Follow(ctx, p); err != nil {
 			return nil, err
 		}
-		o.Follow = &sample.Follow{Files: r.files, Lines: r.Lines, Births: r.births, Source: func(pid int, done <-chan struct{}) *sample.Source {
-			return sample.Watch(pid, done, r.files, r.Lines)
+		o.Follow = &sample.Follow{Files: r.files, Lines: r.Lines, Births: r.births, Source: func(pid int, done <-chan struct{}) *source.Process {
+			return source.Watch(pid, done, r.files, r.Lines)
 		}}
 	}
 	if r.Blame {
@@ -147,7 +148,7 @@ func (r *runner) run(ctx context.Context, p *pctl.Process) (*Profile, error) {
 	if r.timers != nil {
 		o.Ticks, o.Kernel = r.timers, r.timers.KernelName
 	}
-	sampler := sample.New([]*sample.Source{source}, o)
+	sampler := sample.New([]*source.Process{src}, o)
 	err = sampler.Run(ctx)
 	taken := sampler.Profile()
 	taken.Resolve() // while its files are open
@@ -156,16 +157,16 @@ func (r *runner) run(ctx context.Context, p *pctl.Process) (*Profile, error) {
 
 // source returns the process as the sampler sees it. The goroutine that it starts ends with ctx at the
 // latest, and closes watch then.
-func (r *runner) source(ctx context.Context, p *pctl.Process) (_ *sample.Source, watch chan struct{}, err error) {
+func (r *runner) source(ctx context.Context, p *pctl.Process) (_ *source.Process, watch chan struct{}, err error) {
 	watch = make(chan struct{})
 	if !p.ReadOnly() || r.timers == nil {
 		close(watch)
-		source, err := sample.Controlled(p, r.files, r.Lines)
-		return source, watch, err
+		src, err := source.Controlled(p, r.files, r.Lines)
+		return src, watch, err
 	}
 	go func() { // ends with the process, or with ctx
 		defer close(watch)
 		p.Wait(ctx)
 	}()
-	return sample.Watch(p.PID(), watch, r.files, r.Lines), watch, nil
+	return source.Watch(p.PID(), watch, r.files, r.Lines), watch, nil
 }

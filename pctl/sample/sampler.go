@@ -11,6 +11,7 @@ import (
 
 	"ptools/internal/profile"
 	"ptools/internal/sample"
+	"ptools/internal/source"
 	"ptools/pctl"
 )
 
@@ -37,7 +38,7 @@ type SamplerOptions struct {
 type Sampler struct {
 	o       SamplerOptions
 	session *pctl.Session
-	files   *sample.Files
+	files   *source.Files
 	windows *sample.Windows // nil: there are no timers
 	why     error           // why there are none
 
@@ -65,7 +66,7 @@ func Open(o *SamplerOptions) (*Sampler, error) {
 	if s.o.Period <= 0 {
 		s.o.Period = sample.DefaultPeriod
 	}
-	s.files = sample.NewFiles()
+	s.files = source.NewFiles()
 	if s.o.Timers == TimersOff {
 		s.why = errors.New("timers are not to be used")
 	} else if s.windows, s.why = sample.OpenWindows(s.windowsOptions()); s.why != nil && s.o.Timers == TimersOnly {

@@ -1,4 +1,4 @@
-package sample
+package source
 
 import (
 	"debug/elf"
@@ -26,9 +26,9 @@ const keptFiles = 256
 // NewFiles returns a cache.
 func NewFiles() *Files { return elfsym.NewCache(keptFiles) }
 
-// NewSource returns the process that c controls. If lines is true, addresses
+// New returns the process that c controls. If lines is true, addresses
 // are resolved to source lines and inlined functions too.
-func NewSource(c *control.Controller, files *Files, lines bool) *Source {
+func New(c *control.Controller, files *Files, lines bool) *Process {
 	src := newSource(c.PID(), c, files, lines)
 	src.Stacks = func() (Stacks, error) {
 		m, err := mem.OpenPatient(src.PID)
@@ -81,29 +81,29 @@ func (s *stacks) Close() error {
 // ReadAt reads while a thread stands still.
 func (s *stacks) ReadAt(p []byte, addr int64) (int, error) { return s.quick.ReadAt(p, addr) }
 
-// Controlled is NewSource for a *pctl.Process. It is an error if the process is not controlled.
-func Controlled(process any, files *Files, lines bool) (*Source, error) {
+// Controlled is New for a *pctl.Process. It is an error if the process is not controlled.
+func Controlled(process inner.Process, files *Files, lines bool) (*Process, error) {
 	c, err := inner.Controller(process)
 	if err != nil {
 		return nil, err
 	}
-	return NewSource(c.(*control.Controller), files, lines), nil
+	return New(c, files, lines), nil
 }
 
 // Watch returns a process that nothing is attached to, for a sampler with Ticks. done is closed when
 // the process has ended.
-func Watch(pid int, done <-chan struct{}, files *Files, lines bool) *Source {
+func Watch(pid int, done <-chan struct{}, files *Files, lines bool) *Process {
 	return newSource(pid, watched{pid, done}, files, lines)
 }
 
-func newSource(pid int, c Control, files *Files, lines bool) *Source {
-	return &Source{
+func newSource(pid int, c Control, files *Files, lines bool) *Process {
+	return &Process{
 		PID:        pid,
 		Control:    c,
 		Thread:     func(tid int) (TaskFiles, error) { return procfs.OpenTask(pid, tid) },
 		File:       func(fd uint32) (string, error) { return procfs.OpenedFile(pid, fd) },
 		NeverWaits: func(fd uint32) bool { return procfs.NeverWaits(pid, fd) },
-		Image:      func() (Image, error) { return openNative(pid, files, lines) },
+		Image:      func() (Image, error) { return OpenImage(pid, files, lines) },
 		CPU:        processorTimeOf(pid),
 		Sum:        func() (Sum, error) { return procfs.OpenTaskStats(pid) },
 		Tasks:      func() (Tasks, error) { return perfevent.OpenTasks(pid) },
@@ -128,7 +128,7 @@ type native struct {
 	frames []unwind.Frame // scratch of Unwind
 }
 
-func openNative(pid int, files *Files, lines bool) (Image, error) {
+func OpenImage(pid int, files *Files, lines bool) (Image, error) {
 	m, space, err := openSpace(pid, files)
 	if err != nil {
 		return nil, err
@@ -245,14 +245,14 @@ func (n *native) Unwind(s *Capture, dst []profile.Addr) ([]profile.Addr, unwind.
 	now := n.Now()
 	for _, f := range frames {
 		a := profile.Addr{PC: f.PC, Kind: profile.KindOf(f.Return, f.Signal)}
-		a.Era = uint32(now.EraOf(lookedUp(a)))
+		a.Era = uint32(now.EraOf(LookedUp(a)))
 		dst = append(dst, a)
 	}
 	return dst, end
 }
 
-// howOf says how a level is looked up.
-func howOf(a profile.Addr) handle.How {
+// HowOf says how a level is looked up.
+func HowOf(a profile.Addr) handle.How {
 	switch a.Kind {
 	case profile.Return:
 		return handle.Return
@@ -265,21 +265,21 @@ func howOf(a profile.Addr) handle.How {
 // Prepare looks up the names of a; the Space remembers them.
 func (n *native) Prepare(a profile.Addr) {
 	var buf [8]handle.Frame
-	n.then(a).Symbolize(a.PC, n.how|howOf(a), buf[:0])
+	n.then(a).Symbolize(a.PC, n.how|HowOf(a), buf[:0])
 }
 
 // then returns what is known of the code of a level.
-func (n *native) then(a profile.Addr) handle.Then { return n.Then(lookedUp(a), handle.Era(a.Era)) }
+func (n *native) then(a profile.Addr) handle.Then { return n.Then(LookedUp(a), handle.Era(a.Era)) }
 
 // Resolve implements profile.Resolver. It may be called from any goroutine.
 func (n *native) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, profile.Mapping) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	pc, then := lookedUp(a), n.then(a)
+	pc, then := LookedUp(a), n.then(a)
 	if !then.Knows(pc) {
 		return dst, profile.Mapping{}
 	}
-	n.resolved = then.Symbolize(a.PC, n.how|howOf(a), n.resolved[:0])
+	n.resolved = then.Symbolize(a.PC, n.how|HowOf(a), n.resolved[:0])
 	for _, f := range n.resolved {
 		g := profile.Frame{Func: f.Func, Raw: f.Raw, File: f.File, Line: f.Line, Object: f.Object, Inlined: f.Inlined}
 		if f.Func == "" && f.Object != "" {

@@ -1,4 +1,9 @@
-package sample
+// Package source opens what sampling reads of a process: its threads, the files of one, its address space. It unwinds stacks, and
+// names addresses. It does not know what is sampled, when, or what a sample counts.
+//
+// A [Process] has functions that open the parts, and an [Image] is the address space from one exec to the next. Tests have
+// Processes that do not exist.
+package source
 
 import (
 	"context"
@@ -113,21 +118,34 @@ type Capture struct {
 	// Beyond is set by Unwind if Strayed. It is how many of the last levels come after the
 	// first word that was not in the copy.
 	Beyond int
-
-	visit visit
 }
 
-// visit is what looking keeps about the visit in which a capture was taken.
-type visit struct {
-	visited time.Duration // when the thread stood
-	seen    time.Duration // when the copy was complete
-	unwound bool          // levels and end are set
-	levels  []profile.Addr
-	end     unwind.End
+// RedZone is what a function may use below its stack pointer (System V ABI,
+// 3.2.2).
+const RedZone = 128
+
+// RanOut reports whether an unwinding may have ended at code that is not known yet.
+func RanOut(end unwind.End) bool { return end == unwind.NotCode || end == unwind.NoRule }
+
+// LookedUp returns the address of the code of a level.
+func LookedUp(a profile.Addr) uint64 {
+	if a.Kind == profile.Return {
+		return a.PC - 1
+	}
+	return a.PC
 }
 
-// Source is a process to sample.
-type Source struct {
+// Stacks reads the memory of a process for looks, on the control goroutine, while a thread stands still.
+type Stacks interface {
+	ReadAt(p []byte, addr int64) (int, error)
+	Stale() bool
+	// CodeAt returns what is mapped at an address now, without its path. It is not ok where it would take long to find out.
+	CodeAt(addr uint64) (m procfs.Map, ok bool)
+	Close() error
+}
+
+// Process is a process to sample.
+type Process struct {
 	PID     int
 	Control Control
 	// Thread opens the files of a thread.
@@ -151,3 +169,14 @@ type Source struct {
 	Tasks    func() (Tasks, error)
 	Unopened func(tid int) TaskFiles
 }
+
+// Error is why one process could not be sampled.
+type Error struct {
+	PID int
+	Err error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }

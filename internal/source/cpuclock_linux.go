@@ -1,4 +1,4 @@
-package sample
+package source
 
 import (
 	"syscall"
@@ -11,10 +11,10 @@ import (
 // include/linux/posix-timers_types.h).
 const schedClock = 2
 
-// processorTime returns the processor time of all threads of a process, ended
+// ProcessorTime returns the processor time of all threads of a process, ended
 // ones included. It is exact to the nanosecond, unlike /proc. It lacks the time
 // of a running thread since the last scheduler tick. It needs no permission.
-func processorTime(pid int) (time.Duration, error) {
+func ProcessorTime(pid int) (time.Duration, error) {
 	clock := uint32(^pid<<3 | schedClock)
 	var ts syscall.Timespec
 	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&ts)), 0)
