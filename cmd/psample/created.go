@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"ptools/internal/sample"
+	"ptools/internal/creations"
 )
 
 // follow shows once a second how many threads have been created. stop ends that, and erases
 // the line.
-func (m *meter) follow(c *sample.Creations) (stop func()) {
+func (m *meter) follow(c *creations.Counter) (stop func()) {
 	if m == nil {
 		return func() {}
 	}

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 
+	"ptools/internal/creations"
 	"ptools/internal/job"
 	"ptools/internal/profile"
 	"ptools/internal/sample"
@@ -24,9 +25,9 @@ type session struct {
 	pctl           *pctl.Session
 	files          *source.Files
 	targets        []*pctl.Process
-	timers         *sample.Timers    // nil: running threads are stopped
-	births         *sample.Births    // with --follow and without timers
-	creations      *sample.Creations // with --threadcreate
+	timers         *sample.Timers     // nil: running threads are stopped
+	births         *sample.Births     // with --follow and without timers
+	creations      *creations.Counter // with --threadcreate
 	binds          []func(*source.Process)
 	server         *server      // with --http
 	cost           *sample.Cost // of the sampling; nil before its end
@@ -68,7 +69,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 		err = errors.Join(err, s.pctl.Close())
 	}()
 	if s.cfg.threadCreate {
-		s.creations = sample.NewCreations()
+		s.creations = creations.New()
 	} else if s.timers, err = sample.OpenTimers(s.cfg.timers, s.cfg.timersOptions()); err != nil {
 		return err
 	}

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"ptools/internal/creations"
 	"ptools/internal/job"
 	"ptools/internal/profile"
-	"ptools/internal/sample"
 	"ptools/internal/source"
 	"ptools/pctl"
 )
@@ -57,7 +57,7 @@ func (s *session) hook() func(creator, child int, regs *pctl.Registers) {
 	}
 	hook, bind := s.creations.Hook()
 	s.binds = append(s.binds, bind)
-	return func(creator, child int, regs *pctl.Registers) { hook(creator, child, (*sample.Registers)(regs)) }
+	return func(creator, child int, regs *pctl.Registers) { hook(creator, child, (*creations.Registers)(regs)) }
 }
 
 func (s *session) start(ctx context.Context, command func() (*pctl.Command, pctl.Mode, error)) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -301,62 +300,6 @@ func TestStoppedProcess(t *testing.T) {
 	}
 	release(t, c)
 	g.WaitFor("the stop again", g.Stopped)
-}
-
-// TestCreationsExact: every thread creation counts once, under its creator.
-func TestCreationsExact(t *testing.T) {
-	g := ptest.Start(t, ptest.BuildC(t, "threadcreate.c"), "-n", "20", "-w")
-	g.Ready()
-	profiled := NewCreations()
-	hook, bind := profiled.Hook()
-	c := attach(t, g.PID, &control.Options{OnThreadStart: func(creator, child int, regs *ptrace.Regs) { hook(creator, child, &regs.Regs) }})
-	bind(source.New(c, openFiles(t), false))
-	if err := profiled.Run(context.Background(), 0, func(context.Context) error {
-		return g.Stdin.Close()
-	}); err != nil {
-		t.Fatal(err)
-	}
-	s := &Sampler{profile: profiled.Profile()}
-	out := folded(t, s, profile.Samples)
-	for _, want := range []string{
-		";place_one;create;", ";place_two;create;", ";place_three;create;", ";place_four;create;", ";deeper;create;",
-	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
-		}
-	}
-	if got := profiled.Profile().Total().Samples; got != 20*15 {
-		t.Errorf("%d creations, want 300\n%s", got, out)
-	}
-	for i, name := range []string{"place_one", "place_two", "place_three", "place_four"} {
-		if got, want := share(t, s, profile.Samples, name), float64(i+1)/15; math.Abs(got-want) > 1e-9 {
-			t.Errorf("%s created %.4f of the threads, want %.4f", name, got, want)
-		}
-	}
-}
-
-// TestThreadThatEnds: a creation counts with its creator's stack, even if the new thread ends the process at once,
-// before control is given a processor.
-func TestThreadThatEnds(t *testing.T) {
-	exe := ptest.BuildC(t, "endingcreator.c")
-	for range ptest.Rounds(10, 40, 400) {
-		g := ptest.Start(t, exe)
-		g.Ready()
-		profiled := NewCreations()
-		hook, bind := profiled.Hook()
-		c := attach(t, g.PID, &control.Options{OnThreadStart: func(creator, child int, regs *ptrace.Regs) { hook(creator, child, &regs.Regs) }})
-		bind(source.New(c, openFiles(t), false))
-		if err := profiled.Run(context.Background(), 0, func(context.Context) error { return g.Stdin.Close() }); err != nil {
-			t.Fatal(err)
-		}
-		out := folded(t, &Sampler{profile: profiled.Profile()}, profile.Samples)
-		if !strings.Contains(out, ";main;make;") || !strings.HasSuffix(out, " 1\n") {
-			t.Errorf("%q", out)
-		}
-		if _, state := g.Finish(); !state.Success() {
-			t.Errorf("ended with %v", state)
-		}
-	}
 }
 
 // BenchmarkRoundIdle is a round of waiting threads.

@@ -5,8 +5,8 @@ import (
 	"io"
 	"time"
 
+	"ptools/internal/creations"
 	"ptools/internal/profile"
-	"ptools/internal/sample"
 	"ptools/internal/source"
 	"ptools/pctl"
 )
@@ -14,7 +14,7 @@ import (
 // Creations counts for d where a process creates threads. Threads that exist already are counted under [created before].
 // The process is under control meanwhile, and must not be sampled by stops.
 func (s *Sampler) Creations(ctx context.Context, pid int, d time.Duration) (*Created, error) {
-	counted := sample.NewCreations()
+	counted := creations.New()
 	hook, bind := counted.Hook()
 	p, stop, err := s.creators.count(ctx, s.session, pid, counted, hook)
 	if err != nil {

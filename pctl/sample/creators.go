@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"ptools/internal/sample"
+	"ptools/internal/creations"
 	"ptools/pctl"
 )
 
@@ -24,20 +24,20 @@ type creator struct {
 	err   error
 
 	mu    sync.Mutex
-	hooks map[*sample.Creations]hook
+	hooks map[*creations.Counter]hook
 }
 
-type hook func(creator, child int, regs *sample.Registers)
+type hook func(creator, child int, regs *creations.Registers)
 
 // count grabs a process, unless it is grabbed already, and has h called for each creation until stop is called.
-func (c *creators) count(ctx context.Context, session *pctl.Session, pid int, of *sample.Creations, h hook) (_ *pctl.Process, stop func(), err error) {
+func (c *creators) count(ctx context.Context, session *pctl.Session, pid int, of *creations.Counter, h hook) (_ *pctl.Process, stop func(), err error) {
 	c.mu.Lock()
 	if c.byID == nil {
 		c.byID = make(map[int]*creator)
 	}
 	one := c.byID[pid]
 	if one == nil {
-		one = &creator{hooks: make(map[*sample.Creations]hook)}
+		one = &creator{hooks: make(map[*creations.Counter]hook)}
 		c.byID[pid] = one
 	}
 	one.users++
@@ -68,7 +68,7 @@ func (c *creators) count(ctx context.Context, session *pctl.Session, pid int, of
 }
 
 // hook sets the hook of one of those that count; nil removes it.
-func (c *creator) hook(of *sample.Creations, h hook) {
+func (c *creator) hook(of *creations.Counter, h hook) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h == nil {
@@ -84,6 +84,6 @@ func (c *creator) created(creator, child int, regs *pctl.Registers) {
 	hooks := slices.Collect(maps.Values(c.hooks))
 	c.mu.Unlock()
 	for _, h := range hooks {
-		h(creator, child, (*sample.Registers)(regs))
+		h(creator, child, (*creations.Registers)(regs))
 	}
 }

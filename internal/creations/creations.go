@@ -1,4 +1,10 @@
-package sample
+// Package creations counts where threads create threads. It does not sample: every creation counts, with the creator's stack.
+//
+// The controllers call its hooks while the creating thread stands in its clone event. The hook
+// unwinds the stack: later the process may have ended, and nothing could be known of objects
+// that it has just loaded. A goroutine of Run counts. If too many creations wait to be counted,
+// the hook waits too, and the creators with it. So no creation is dropped.
+package creations
 
 import (
 	"context"
@@ -11,14 +17,8 @@ import (
 	"ptools/internal/unwind"
 )
 
-// Creations profiles where threads are created. It does not sample: it counts
-// every creation, with the creator's stack.
-//
-// The controllers call its hooks while the creating thread stands in its clone event. The hook
-// unwinds the stack: later the process may have ended, and nothing could be known of objects
-// that it has just loaded. A goroutine of Run counts. If too many creations wait to be counted,
-// the hook waits too, and the creators with it. So no creation is dropped.
-type Creations struct {
+// Counter makes a profile of where threads are created.
+type Counter struct {
 	profile *profile.Profile
 
 	mu      sync.Mutex
@@ -42,15 +42,15 @@ type creation struct {
 
 // creator is a process whose threads create threads.
 type creator struct {
-	source *source.Process
-	image  source.Image   // present; the hook's while Run runs
-	snap   source.Capture // the hook's
-	buf    []byte         // the hook's
-	named  map[int]string // the hook's: the threads that have created
-	before map[int]bool   // threads that existed when Run began; under Creations.mu
-	known  int            // their number; likewise
-	taken  source.Image   // the image that is being counted
-	space  *profile.Space // of that
+	process *source.Process
+	image   source.Image   // present; the hook's while Run runs
+	snap    source.Capture // the hook's
+	buf     []byte         // the hook's
+	named   map[int]string // the hook's: the threads that have created
+	before  map[int]bool   // threads that existed when Run began; under Counter.mu
+	known   int            // their number; likewise
+	taken   source.Image   // the image that is being counted
+	space   *profile.Space // of that
 }
 
 const (
@@ -58,9 +58,9 @@ const (
 	creationsQueue = 256      // creations that may wait
 )
 
-// NewCreations returns a profile that is empty and does not count yet.
-func NewCreations() *Creations {
-	c := &Creations{profile: profile.New()}
+// New returns a profile that is empty and does not count yet.
+func New() *Counter {
+	c := &Counter{profile: profile.New()}
 	c.profile.Subject = profile.ThreadCreate
 	c.changed.L = &c.mu
 	for range creationsQueue {
@@ -73,22 +73,22 @@ func NewCreations() *Creations {
 type Registers = machine.Regs
 
 // Hook returns the function that a controller has to call for each new thread of
-// its process (control.Options.OnThreadStart). It does nothing until a source
+// its process (control.Options.OnThreadStart). It does nothing until a process
 // has been bound to it and Run runs.
-func (c *Creations) Hook() (hook func(creator, child int, regs *Registers), bind func(*source.Process)) {
+func (c *Counter) Hook() (hook func(creator, child int, regs *Registers), bind func(*source.Process)) {
 	from := &creator{buf: make([]byte, creationStack), named: make(map[int]string)}
 	hook = func(tid, child int, regs *Registers) { c.take(from, tid, child, regs) }
-	bind = func(src *source.Process) {
+	bind = func(p *source.Process) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		from.source = src
+		from.process = p
 		c.targets = append(c.targets, from)
 	}
 	return hook, bind
 }
 
 // take runs on a control goroutine.
-func (c *Creations) take(from *creator, tid, child int, regs *Registers) {
+func (c *Counter) take(from *creator, tid, child int, regs *Registers) {
 	n := c.room(from, child)
 	if n == nil {
 		return
@@ -104,7 +104,7 @@ func (c *Creations) take(from *creator, tid, child int, regs *Registers) {
 }
 
 // room returns an unused creation; nil if none are counted.
-func (c *Creations) room(from *creator, child int) *creation {
+func (c *Counter) room(from *creator, child int) *creation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.open && len(c.free) == 0 {
@@ -131,7 +131,7 @@ func (c *Creations) room(from *creator, child int) *creation {
 // unwind takes the stack of the stopped thread with these registers.
 func (from *creator) unwind(n *creation, regs *Registers) {
 	if from.image.Stale() {
-		if image, err := from.source.Image(); err == nil {
+		if image, err := from.process.Image(); err == nil {
 			from.image = image // the old one is closed when all of it has been counted
 		}
 	}
@@ -153,7 +153,7 @@ func (from *creator) name(n *creation, tid int) {
 	n.tid = tid
 	name, ok := from.named[tid]
 	if !ok {
-		if t, err := from.source.Thread(tid); err == nil {
+		if t, err := from.process.Thread(tid); err == nil {
 			name, _ = t.Comm()
 			t.Close()
 		}
@@ -163,15 +163,14 @@ func (from *creator) name(n *creation, tid int) {
 }
 
 // Run counts until d has passed (0: without a limit), every process has ended, or
-// ctx is done. begun is called when counting has begun, like Options.Begun of a
-// Sampler. Run must be called once only.
-func (c *Creations) Run(ctx context.Context, d time.Duration, begun func(context.Context) error) error {
+// ctx is done. begun is called when counting has begun, like sample.Options.Begun. Run must be called once only.
+func (c *Counter) Run(ctx context.Context, d time.Duration, begun func(context.Context) error) error {
 	begin := time.Now()
 	c.profile.Start = begin
 	defer func() { c.profile.Duration = time.Since(begin) }()
 	for _, from := range c.targets {
 		if err := c.attend(from); err != nil {
-			return &source.Error{PID: from.source.PID, Err: err}
+			return &source.Error{PID: from.process.PID, Err: err}
 		}
 	}
 	if d > 0 {
@@ -202,10 +201,10 @@ func (c *Creations) Run(ctx context.Context, d time.Duration, begun func(context
 }
 
 // wait returns when every process has ended or ctx is done.
-func (c *Creations) wait(ctx context.Context) {
+func (c *Counter) wait(ctx context.Context) {
 	for _, from := range c.targets {
 		select {
-		case <-from.source.Control.Done():
+		case <-from.process.Control.Done():
 		case <-ctx.Done():
 		}
 	}
@@ -213,14 +212,14 @@ func (c *Creations) wait(ctx context.Context) {
 
 // begin starts the counting of hooks, and records the threads that exist already. The first thread of a process
 // has no creator.
-func (c *Creations) begin() {
+func (c *Counter) begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open = true
 	for _, from := range c.targets {
 		from.before = make(map[int]bool)
-		for _, tid := range from.source.Control.Threads() {
-			if tid != from.source.PID {
+		for _, tid := range from.process.Control.Threads() {
+			if tid != from.process.PID {
 				from.before[tid] = true
 			}
 		}
@@ -239,7 +238,7 @@ func (c *Creations) begin() {
 const reportedSoon = time.Second
 
 // countBefore counts the threads that existed before.
-func (c *Creations) countBefore(from *creator) {
+func (c *Counter) countBefore(from *creator) {
 	c.mu.Lock()
 	n := int64(from.known)
 	c.mu.Unlock()
@@ -247,12 +246,12 @@ func (c *Creations) countBefore(from *creator) {
 		return
 	}
 	c.profile.Existing += n
-	id := c.profile.Thread(from.source.PID, 0, "[created before]")
+	id := c.profile.Thread(from.process.PID, 0, "[created before]")
 	stack := from.space.Push(0, c.profile.Note("[created before]"))
 	from.space.Add(from.space.Cell(id, stack), profile.Values{Samples: n})
 }
 
-func (c *Creations) setOpen(open bool) {
+func (c *Counter) setOpen(open bool) {
 	c.mu.Lock()
 	c.open = open
 	c.mu.Unlock()
@@ -260,8 +259,8 @@ func (c *Creations) setOpen(open bool) {
 }
 
 // attend opens the first image of a process.
-func (c *Creations) attend(from *creator) error {
-	image, err := from.source.Image()
+func (c *Counter) attend(from *creator) error {
+	image, err := from.process.Image()
 	if err != nil {
 		return err
 	}
@@ -273,13 +272,13 @@ func (c *Creations) attend(from *creator) error {
 }
 
 // follow begins to count for an image.
-func (c *Creations) follow(from *creator, image source.Image) {
+func (c *Counter) follow(from *creator, image source.Image) {
 	from.taken = image
-	from.space = c.profile.Space(from.source.PID, image.Executable(), image)
+	from.space = c.profile.Space(from.process.PID, image.Executable(), image)
 }
 
 // next waits for a creation. It returns nil after the end, when none is left.
-func (c *Creations) next() *creation {
+func (c *Counter) next() *creation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.ready) == 0 {
@@ -294,14 +293,14 @@ func (c *Creations) next() *creation {
 }
 
 // count counts a creation and frees its entry.
-func (c *Creations) count(n *creation) {
+func (c *Counter) count(n *creation) {
 	from := n.from
 	if old, space := from.taken, from.space; n.image != old {
 		c.follow(from, n.image)
 		space.Retire()
 		old.Close()
 	}
-	id := c.profile.Thread(from.source.PID, n.tid, n.name)
+	id := c.profile.Thread(from.process.PID, n.tid, n.name)
 	from.space.Add(from.space.Cell(id, from.space.Stack(n.levels)), profile.Values{Samples: 1})
 	c.mu.Lock()
 	c.free = append(c.free, n)
@@ -311,11 +310,11 @@ func (c *Creations) count(n *creation) {
 
 // Created returns the number of creations since Run began. It may be called from any
 // goroutine, at any time.
-func (c *Creations) Created() int {
+func (c *Counter) Created() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.created
 }
 
 // Profile returns what has been counted, after Run.
-func (c *Creations) Profile() *profile.Profile { return c.profile }
+func (c *Counter) Profile() *profile.Profile { return c.profile }
