@@ -68,9 +68,10 @@ var rooms = map[string][]string{
 	"internal/source": {"internal/elfsym", "internal/goroutines", "internal/gotime", "internal/inner", "internal/mem", "internal/perfevent", "internal/procfs", "internal/profile", "internal/ptrace", "internal/unwind",
 		"pctl/control", "pctl/handle"},
 
+	"internal/locks":     {"internal/futex", "internal/procfs", "internal/profile"},
 	"internal/creations": {"internal/machine", "internal/profile", "internal/source", "internal/unwind"},
 
-	"internal/sample": {"internal/elfsym", "internal/futex", "internal/goroutines", "internal/gotime", "internal/inner", "internal/intern", "internal/perfevent", "internal/preempt", "internal/procfs", "internal/profile", "internal/ptrace", "internal/source", "internal/unwind",
+	"internal/sample": {"internal/elfsym", "internal/futex", "internal/goroutines", "internal/gotime", "internal/inner", "internal/intern", "internal/locks", "internal/perfevent", "internal/preempt", "internal/procfs", "internal/profile", "internal/ptrace", "internal/source", "internal/unwind",
 		"pctl/control", "pctl/handle"},
 
 	"pctl/push":   {"internal/clean", "internal/patience"},

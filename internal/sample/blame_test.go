@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ptools/internal/locks"
 	"ptools/internal/perfevent"
 	"ptools/internal/profile"
 	"ptools/internal/ptest"
@@ -161,7 +162,7 @@ func testBlame(t *testing.T, use UseTimers) {
 	t.Logf("waited %.2f s, the program says %.2f s; %.1f %% blamed; why not: %v", all/1e9, sum(waited)/1e9, 100*known/all, got.why)
 	whileFree := sum(after.whileFree) - sum(before.whileFree)
 	whileFree /= whileFree + sum(after.whileHeld) - sum(before.whileHeld)
-	free := float64(got.why[free])
+	free := float64(got.why[locks.Free])
 	if free/all > whileFree+0.04 {
 		t.Errorf("no thread held it for %.1f %% of the waiting, by the program's count %.1f %%", 100*free/all, 100*whileFree)
 	}

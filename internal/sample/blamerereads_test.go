@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ptools/internal/locks"
 	"ptools/internal/perfevent"
 	"ptools/internal/source"
 )
@@ -34,17 +35,17 @@ func TestBlameRereads(t *testing.T) {
 		look   look
 	}{
 		{"it holds it", holder, nil, "", "[[nanosleep] r1 s1]", bySleep},
-		{"it has unlocked it", 0, nil, changedHands, "", bySleep},
-		{"another has it", other, nil, changedHands, "", bySleep},
+		{"it has unlocked it", 0, nil, locks.ChangedHands, "", bySleep},
+		{"another has it", other, nil, locks.ChangedHands, "", bySleep},
 		{"it moves and holds it", holder, func(t *fakeThread) { t.block(35, 0x10, 0x1003) }, "", "[[nanosleep] q1 r1]", bySleep},
-		{"it moves and has unlocked it", 0, func(t *fakeThread) { t.block(35, 0x10, 0x1003) }, changedHands, "", bySleep},
-		{"it runs", holder, runs, notSeen, "", bySleep},
+		{"it moves and has unlocked it", 0, func(t *fakeThread) { t.block(35, 0x10, 0x1003) }, locks.ChangedHands, "", bySleep},
+		{"it runs", holder, runs, locks.NotSeen, "", bySleep},
 		{"it runs and holds it", holder, runs, "", "[g1 w1]", byPeek},
-		{"it runs and has unlocked it", 0, runs, changedHands, "", byPeek},
-		{"it runs and another has it", other, runs, changedHands, "", byPeek},
+		{"it runs and has unlocked it", 0, runs, locks.ChangedHands, "", byPeek},
+		{"it runs and another has it", other, runs, locks.ChangedHands, "", byPeek},
 		{"it holds it when it stops", holder, runs, "", "[g1 w1]", byStop},
-		{"it has unlocked it when it stops", 0, runs, notSeen, "", byStop},
-		{"another has it when it stops", other, runs, notSeen, "", byStop},
+		{"it has unlocked it when it stops", 0, runs, locks.NotSeen, "", byStop},
+		{"another has it when it stops", other, runs, locks.NotSeen, "", byStop},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(3)

@@ -151,7 +151,7 @@ func (c *crowd) look(threads []*thread) []*thread {
 		p.outside.accept(t, m.call, m.state, m.end)
 		t.lastRegs.regs, t.lastRegs.partial = m.record.Regs, false
 		p.activity.rest(t)
-		p.blame.examine(t)
+		p.contend(t)
 	}
 	clear(c.met)
 	return left

@@ -206,7 +206,7 @@ func (l *looking) visited(tid int, regs *ptrace.Regs) {
 	t.readStack(l.p.image, &s.Capture, l.arena[uint64(l.visits)*l.share:][:l.share])
 	l.visits++
 	t.turn.visited = l.visits
-	l.p.blame.visited(t)
+	l.p.locks.Stopped(tid)
 	if s.unwound = l.strict > 0; s.unwound {
 		s.levels, s.end = l.p.image.Unwind(&s.Capture, s.levels[:0])
 	}

@@ -198,7 +198,7 @@ const leastHeat time.Duration = 1
 // meetAll begins with all threads, since it is not known yet which of them run.
 func (k *looker) meetAll() {
 	for _, t := range k.p.roster.threads[:min(len(k.p.roster.threads), mostHot)] {
-		t.heat = leastHeat
+		t.heat.time = leastHeat
 		k.ran = append(k.ran, t)
 	}
 	k.warm()
@@ -207,17 +207,17 @@ func (k *looker) meetAll() {
 // warm tells which threads have run of late, after a round.
 func (k *looker) warm() {
 	for _, t := range k.p.activity.examined {
-		if t.heat == 0 && t.usage.used > t.heated {
+		if t.heat.time == 0 && t.usage.used > t.heat.used {
 			k.ran = append(k.ran, t)
 		}
-		t.heat += time.Duration(t.usage.used - t.heated)
-		t.heated = t.usage.used
+		t.heat.time += time.Duration(t.usage.used - t.heat.used)
+		t.heat.used = t.usage.used
 	}
 	k.ran = slices.DeleteFunc(k.ran, func(t *thread) bool { return k.p.roster.byTID[t.tid] != t })
-	slices.SortStableFunc(k.ran, func(a, b *thread) int { return int(b.heat - a.heat) })
+	slices.SortStableFunc(k.ran, func(a, b *thread) int { return int(b.heat.time - a.heat.time) })
 	for i, t := range k.ran {
-		if t.heat -= t.heat / 8; i >= mostHot {
-			t.heat = 0
+		if t.heat.time -= t.heat.time / 8; i >= mostHot {
+			t.heat.time = 0
 		}
 	}
 	k.ran = k.ran[:min(len(k.ran), mostHot)]
@@ -226,6 +226,6 @@ func (k *looker) warm() {
 	k.is32 = k.p.image != nil && k.p.image.Is32Bit()
 	k.hot = k.hot[:0]
 	for _, t := range k.ran {
-		k.hot = append(k.hot, hotThread{tid: t.tid, heat: t.heat, wary: k.p.image == nil || k.p.looking.waryOf(t)})
+		k.hot = append(k.hot, hotThread{tid: t.tid, heat: t.heat.time, wary: k.p.image == nil || k.p.looking.waryOf(t)})
 	}
 }

@@ -159,7 +159,7 @@ func (o *outside) isLook(t *thread, state byte) bool {
 		return false
 	case o.p.sampler.looks == nil:
 		o.p.want(t)
-	case t.heat <= leastHeat: // it was woken for a look
+	case t.heat.time <= leastHeat: // it was woken for a look
 		return false
 	default:
 		o.p.ticking.runs(t)

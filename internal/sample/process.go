@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"ptools/internal/locks"
 	"ptools/internal/profile"
 	"ptools/internal/source"
 	"ptools/pctl/control"
@@ -27,7 +28,7 @@ type process struct {
 	ticking    ticking
 	crowd      crowd
 	refresh    refreshing
-	blame      *blame // nil without Options.Blame
+	locks      *locks.Table // nil without Options.Blame
 	goroutines goroutining
 
 	kin *kin // its entry in a tree; nil without one
@@ -49,13 +50,13 @@ func newProcess(src *source.Process, s *Sampler) *process {
 	p.outside.init(p)
 	p.looking.init(p)
 	p.ticking.init(p)
-	p.blame = newBlame(p)
 	p.goroutines.p = p
 	return p
 }
 
 // begin opens the image and the threads.
 func (p *process) begin(now time.Duration) error {
+	p.locks = newLocks(p)
 	if err := p.open(); err != nil && !vanished(err) {
 		return err
 	}
@@ -70,7 +71,7 @@ func (p *process) begin(now time.Duration) error {
 	}
 	p.roster.enrollAll()
 	defer p.crowd.forget()
-	if p.blame != nil && p.sampler.opt.Ticks != nil {
+	if p.locks != nil && p.sampler.opt.Ticks != nil {
 		p.crowd.open() // it takes too long for a round
 	}
 	for _, t := range p.roster.threads {
@@ -115,6 +116,7 @@ func (p *process) open() error {
 	}
 	clear(p.outside.names)
 	p.space = p.sampler.profile.Space(p.PID, image.Executable(), image)
+	p.locks.Open(image, p.space)
 	var q *queue
 	if p.sampler.opt.Marked {
 		q = queueOf(p.PID)
@@ -138,7 +140,7 @@ func (p *process) open() error {
 // none any more: then the process has ended, as the controller will report.
 func (p *process) renew() bool {
 	old, refresh := p.mapped(), p.refresh
-	p.blame.close()
+	p.locks.Close()
 	p.goroutines.end()
 	if err := p.open(); err != nil {
 		return false
@@ -176,7 +178,7 @@ func (p *process) endedBy(err error) bool {
 
 // settleThread counts the pending samples of a thread that ends, or whose process gets another image.
 func (p *process) settleThread(t *thread) {
-	p.blame.left(t)
+	p.locks.Left(t)
 	p.account.leave(t)
 	p.spending.divide(t)
 	p.ticking.forgive(t)
@@ -211,7 +213,7 @@ func (p *process) close() {
 		} else {
 			p.refresh.settle(p.mapped()) // a list of functions compiled at run time can be read only while the image is open
 		}
-		p.blame.close()
+		p.locks.Close()
 		p.image.Close()
 	}
 }

@@ -84,7 +84,7 @@ func (r *roster) meet(tid int) *thread {
 		}
 		name = stat.Comm
 	}
-	t := &thread{tid: tid, files: files, born: born, id: r.p.threadID(tid, name), works: r.works[tid]}
+	t := &thread{p: r.p, tid: tid, files: files, born: born, id: r.p.threadID(tid, name), works: r.works[tid]}
 	r.p.sampler.profile.Rename(t.id, name) // the tid may have been that of another thread
 	r.byTID[tid] = t
 	r.unlooked = append(r.unlooked, t)

@@ -25,9 +25,9 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	p.roster.enroll()
 	p.looking.wanted, p.looking.maybe = p.looking.wanted[:0], p.looking.maybe[:0]
 	before := p.activity.switches
-	p.blame.begin()
+	p.locks.Begin(p.account.last)
 	p.activity.examineAll()
-	p.blame.rest()
+	p.locks.Rest()
 	p.calm = p.activity.isCalm(&before)
 	if len(p.looking.wanted)+len(p.looking.maybe) > 0 {
 		if err := p.looking.look(ctx); err != nil {
@@ -40,7 +40,7 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	if !p.calm {
 		ticks = 1
 	}
-	p.blame.finish(now)
+	p.locks.Finish(now)
 	lossy := p.ticking.makeUp(p.activity.examined)
 	p.account.complete(now, ticks)
 	p.goroutines.count()
@@ -54,10 +54,10 @@ func (p *process) round(ctx context.Context, now time.Duration, ticks int64) {
 	p.namer.step(p.space)
 }
 
-// examine looks at a thread from outside, and finds out for which thread it waits.
+// examine looks at a thread from outside, and says whether it waits for a lock.
 func (p *process) examine(t *thread) {
 	p.judge(t)
-	p.blame.examine(t)
+	p.contend(t)
 }
 
 // judge decides what a thread's sample needs, and takes it unless the thread

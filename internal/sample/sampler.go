@@ -311,7 +311,7 @@ func (s *Sampler) finish(start time.Duration) {
 		if q.kin != nil && !q.kin.source {
 			continue // the tree does it
 		}
-		q.blame.settle()
+		q.locks.Settle()
 		q.account.close()
 		if !s.opt.Marked {
 			q.spending.reconcile()

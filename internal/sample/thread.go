@@ -40,6 +40,7 @@ const (
 
 // thread is one thread of a sampled process.
 type thread struct {
+	p      *process
 	tid    int
 	files  source.TaskFiles
 	born   uint64 // with tid its identity, if it was read with all others; otherwise its files are its identity
@@ -50,8 +51,7 @@ type thread struct {
 	place  *list.Element
 	moved  int64 // the round in which it got its stack
 
-	heat     time.Duration // processor time of late (looker)
-	heated   uint64        // usage.used when that was reckoned
+	heat     heat
 	view     view
 	blocked  blocked
 	usage    usage
@@ -61,6 +61,12 @@ type thread struct {
 	guess    estimate        // without
 	shown    profile.StackID // where the last tick met it, if a client wants to see samples
 	lastRegs lastRegs
+}
+
+// heat is the processor time of a thread of late (looker).
+type heat struct {
+	time time.Duration
+	used uint64 // usage.used when that was reckoned
 }
 
 // view is the stack that a thread is shown in.

@@ -151,7 +151,7 @@ func (t *tree) unlook(k *kin) {
 	}
 	p.roster.threads, p.over = nil, true
 	p.ticking.pay()
-	p.blame.close()
+	p.locks.Close()
 	p.refresh.learn(p.mapped())
 	p.activity.switches.close()
 	p.crowd.close()

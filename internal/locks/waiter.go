@@ -1,17 +1,16 @@
-package sample
+package locks
 
 import (
 	"slices"
 	"time"
 
 	"ptools/internal/futex"
-	"ptools/internal/procfs"
 	"ptools/internal/profile"
 )
 
 // waiter is a thread that waits in futex(2).
 type waiter struct {
-	t        *thread
+	t        Thread
 	stack    profile.StackID // the stack in which it waits
 	call     futex.Call
 	named    bool       // the next two are known
@@ -24,71 +23,59 @@ type waiter struct {
 	rest     time.Duration // time that was not counted when the wait ended
 	waits    int64         // 1 until the wait is counted
 	wants    place
-	last     charge // which thread was to blame in the round before
+	last     charge // what the round before was charged to
 	wait     profile.WaitID
-	owed     []waited // times that are counted when the kind is known
+	pending  []waited // times that are counted when the kind is known
 	on       profile.StackID
 }
 
-// examine records whether a thread waits, after a round has examined it, and finds out for which thread.
-func (b *blame) examine(t *thread) {
-	if b == nil || b.p.image.Is32Bit() || b.p.roster.byTID[t.tid] != t {
-		return
-	}
-	if b.take(t); b.waiters[t] != nil {
-		b.ask(b.waiters[t])
-	}
+// Sleep is how a thread sleeps in futex(2).
+type Sleep struct {
+	Stack profile.StackID
+	Since time.Duration // the time of the first round that saw it so, or of the one before
+	Args  *[6]uint64    // of the call; nil: they may not be read
 }
 
-// take records whether a thread waits.
-func (b *blame) take(t *thread) {
-	since := b.p.account.last
-	switch known := b.waiters[t] != nil; {
-	case known && t.turn.verdict == keep:
-		return
-	case known:
-		b.left(t)
-	case t.turn.verdict == keep:
-		since = t.view.since
+// Still says that a thread has not moved since the round before. It reports whether it was known to sleep in futex(2).
+func (l *Table) Still(t Thread) (known bool) {
+	w := l.waiters[t]
+	if w != nil {
+		l.ask(w)
 	}
-	if !t.view.present || t.blocked.know == moving || t.turn.verdict == running || t.turn.verdict == wanted {
-		return
-	}
-	b.complete(b.p, t)
-	w := &waiter{t: t, stack: t.view.stack, since: since, waits: 1}
-	switch {
-	case t.blocked.call == concealed:
-		if !unharmed[t.blocked.where] || t.blocked.where[:min(5, len(t.blocked.where))] != "futex" {
-			return
-		}
+	return w != nil
+}
+
+// Sleeps says that a thread sleeps in futex(2), which was not known, and finds out for which thread it waits.
+func (l *Table) Sleeps(t Thread, s Sleep) {
+	w := &waiter{t: t, stack: s.Stack, since: s.Since, waits: 1}
+	if s.Args == nil {
 		w.last = charge{why: notShown}
-	case procfs.SyscallName(t.blocked.call.Nr) == futex.Name:
+	} else {
 		var waits bool
-		if w.call, waits = futex.Parse(t.blocked.call.Args); !waits {
+		if w.call, waits = futex.Parse(*s.Args); !waits {
 			return
 		}
-	default:
-		return
 	}
-	b.waiters[t] = w
+	l.waiters[t] = w
+	l.ask(w)
 }
 
-// left counts the wait of a thread that no longer waits, or waits elsewhere.
-func (b *blame) left(t *thread) {
-	if b == nil {
+// Left counts the wait of a thread that no longer waits, or waits elsewhere.
+func (l *Table) Left(t Thread) {
+	if l == nil {
 		return
 	}
-	w := b.waiters[t]
+	w := l.waiters[t]
 	if w == nil {
 		return
 	}
-	delete(b.waiters, t)
-	w.rest = b.p.account.last - w.since
-	if b.name(w); w.named || w.last.why == notShown || len(b.late) >= maxLate {
-		b.conclude(w)
+	delete(l.waiters, t)
+	w.rest = l.last - w.since
+	if l.name(w); w.named || w.last.why == notShown || len(l.late) >= maxLate {
+		l.conclude(w)
 		return
 	}
-	b.late = append(b.late, w)
+	l.late = append(l.late, w)
 }
 
 // maxLate bounds how many waits are kept until it is known what they were for. Names are known after a second at most,
@@ -96,10 +83,10 @@ func (b *blame) left(t *thread) {
 const maxLate = 1 << 14
 
 // nameLate counts the ended waits for which it is known by now what they were for.
-func (b *blame) nameLate() {
-	b.late = slices.DeleteFunc(b.late, func(w *waiter) bool {
-		if b.name(w); w.named {
-			b.conclude(w)
+func (l *Table) nameLate() {
+	l.late = slices.DeleteFunc(l.late, func(w *waiter) bool {
+		if l.name(w); w.named {
+			l.conclude(w)
 		}
 		return w.named
 	})
@@ -107,14 +94,14 @@ func (b *blame) nameLate() {
 
 // conclude counts the rest of a wait that is over. If there is no owner, that is all of it. If there may be one, it is
 // what the rounds have not counted.
-func (b *blame) conclude(w *waiter) {
+func (l *Table) conclude(w *waiter) {
 	c := w.last
 	if w.owned() {
 		c = charge{why: notNamed}
 	}
-	b.pay(w)
+	l.flush(w)
 	if w.rest > 0 {
-		b.charge(w, c, place{w.call.Addr, w.kind}, w.rest)
+		l.charge(w, c, place{w.call.Addr, w.kind}, w.rest)
 	}
 }
 
@@ -130,14 +117,14 @@ func (w *waiter) owned() bool {
 const deepest = 12
 
 // name finds out the purpose of the function that waits, if its name is known by now.
-func (b *blame) name(w *waiter) {
+func (l *Table) name(w *waiter) {
 	if w.named || w.last.why == notShown {
 		return
 	}
 	kind, function := futex.Unknown, ""
 	at := w.stack
 	for i := 0; i < deepest && at != 0; i++ {
-		name, object, known, caller := b.p.space.Level(at)
+		name, object, known, caller := l.space.Level(at)
 		if !known {
 			return
 		}
