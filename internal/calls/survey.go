@@ -25,7 +25,7 @@ const (
 
 // A survey finds out how often functions are called.
 type survey struct {
-	*Watch
+	watch    *Watch
 	standing []standing      // the probes that are there
 	expected map[int]float64 // what timing each function would take, in processors
 }
@@ -38,7 +38,7 @@ type standing struct {
 
 // choose chooses the levels of all functions. Probes of those that are not called often are left standing: to make others there changes no text.
 func (s *survey) choose() {
-	w := s.Watch
+	w := s.watch
 	var loads []load
 	size := groupFirst
 	for i := range w.texts {
@@ -95,12 +95,12 @@ func (s *survey) expect(loads []load) {
 
 // put makes probes.
 func (s *survey) put(path string, entries []perfevent.CallPlace) standing {
-	return standing{entries, s.kernel.Survey(path, entries)}
+	return standing{entries, s.watch.kernel.Survey(path, entries)}
 }
 
 // off reports whether a function is to have no probe.
 func (s *survey) off(p perfevent.CallPlace) bool {
-	return s.Coverage(s.numbered[p.Function]).Level >= Windowed
+	return s.watch.Coverage(s.watch.numbered[p.Function]).Level >= Windowed
 }
 
 // liftHot lifts probes, and reports that, if a function among theirs is to have none.
@@ -120,10 +120,10 @@ func (s *survey) complete() {
 			there[p.Function] = true
 		}
 	}
-	for i := range s.texts {
-		missing := slices.DeleteFunc(slices.Clone(s.texts[i].entries), func(p perfevent.CallPlace) bool { return there[p.Function] || s.off(p) })
+	for i := range s.watch.texts {
+		missing := slices.DeleteFunc(slices.Clone(s.watch.texts[i].entries), func(p perfevent.CallPlace) bool { return there[p.Function] || s.off(p) })
 		if len(missing) > 0 {
-			s.standing = append(s.standing, s.put(s.texts[i].path(), missing))
+			s.standing = append(s.standing, s.put(s.watch.texts[i].path(), missing))
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (s *survey) complete() {
 // end lifts the probes, without waiting for that.
 func (s *survey) end() {
 	for _, share := range s.expected {
-		s.guard.expected += share
+		s.watch.guard.expected += share
 	}
 	for _, g := range s.standing {
 		g.lift()
@@ -144,7 +144,7 @@ func (s *survey) look(groups []standing, window, most time.Duration) (loads []lo
 	before := map[int]perfevent.CallHits{}
 	for _, g := range groups {
 		for _, p := range g.entries {
-			before[p.Function] = s.kernel.Hits(p.Function)
+			before[p.Function] = s.watch.kernel.Hits(p.Function)
 		}
 	}
 	from := time.Now()
@@ -152,14 +152,14 @@ func (s *survey) look(groups []standing, window, most time.Duration) (loads []lo
 		time.Sleep(surveyLook)
 		spent = 0
 		for function, h := range before {
-			spent += s.spec.Cost.Of(s.kernel.Hits(function).Since(h))
+			spent += s.watch.spec.Cost.Of(s.watch.kernel.Hits(function).Since(h))
 		}
 	}
 	length := time.Since(from).Seconds()
 	for function, h := range before {
-		h = s.kernel.Hits(function).Since(h)
+		h = s.watch.kernel.Hits(function).Since(h)
 		rate := float64(h.Emulated+h.Stepped) / length
-		counted, more := s.callCost(s.numbered[function])
+		counted, more := s.watch.callCost(s.watch.numbered[function])
 		loads = append(loads, load{number: function, counted: rate * counted.Seconds(), timed: rate * (counted + more).Seconds(), rate: rate})
 		share += rate * counted.Seconds()
 	}

@@ -209,7 +209,7 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 		}
 	}
 	w.guard.coverage = make([]cover, n)
-	first := survey{Watch: w, expected: map[int]float64{}}
+	first := survey{watch: w, expected: map[int]float64{}}
 	if spec.Limit > 0 {
 		first.choose()
 	}
