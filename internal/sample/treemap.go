@@ -132,7 +132,7 @@ func (f *treeFiles) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Fram
 	m.BuildID = elf.BuildID()
 	m.Start, m.Limit, m.Offset = segmentAt(base, elf.Segments(), placed(a))
 	for _, r := range frames {
-		g := profile.Frame{Func: r.Func, Raw: r.Raw, File: r.File, Line: r.Line, Object: r.Object, Inlined: r.Inlined}
+		g := source.FrameOf(&r)
 		if r.Func == "" {
 			g.Place = handle.PlaceAt(opened.Table(), placed(a), file.path)
 		}

@@ -281,13 +281,18 @@ func (n *native) Resolve(a profile.Addr, dst []profile.Frame) ([]profile.Frame, 
 	}
 	n.resolved = then.Symbolize(a.PC, n.how|HowOf(a), n.resolved[:0])
 	for _, f := range n.resolved {
-		g := profile.Frame{Func: f.Func, Raw: f.Raw, File: f.File, Line: f.Line, Object: f.Object, Inlined: f.Inlined}
+		g := FrameOf(&f)
 		if f.Func == "" && f.Object != "" {
 			g.Place = then.PlaceOf(pc, &f)
 		}
 		dst = append(dst, g)
 	}
 	return dst, mapping(then, pc)
+}
+
+// FrameOf returns a frame as profiles have it. It has no Place.
+func FrameOf(f *handle.Frame) profile.Frame {
+	return profile.Frame{Func: f.Func, Raw: f.Raw, File: f.File, Line: f.Line, Object: f.Object, Inlined: f.Inlined}
 }
 
 // mapping returns the mapping of the object at an address. It is the object's segment, because readers of profiles look
