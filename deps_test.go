@@ -69,13 +69,14 @@ var rooms = map[string][]string{
 		"pctl/control", "pctl/handle"},
 
 	"internal/locks":     {"internal/futex", "internal/procfs", "internal/profile"},
+	"internal/births":    {"internal/inner", "internal/perfevent", "internal/procfs", "internal/source", "pctl/control"},
 	"internal/creations": {"internal/machine", "internal/profile", "internal/source", "internal/unwind"},
 
-	"internal/sample": {"internal/elfsym", "internal/futex", "internal/goroutines", "internal/gotime", "internal/inner", "internal/intern", "internal/locks", "internal/perfevent", "internal/preempt", "internal/procfs", "internal/profile", "internal/ptrace", "internal/source", "internal/unwind",
+	"internal/sample": {"internal/elfsym", "internal/futex", "internal/goroutines", "internal/gotime", "internal/intern", "internal/locks", "internal/perfevent", "internal/preempt", "internal/procfs", "internal/profile", "internal/ptrace", "internal/source", "internal/unwind",
 		"pctl/control", "pctl/handle"},
 
 	"pctl/push":   {"internal/clean", "internal/patience"},
-	"pctl/sample": {"internal/creations", "internal/intern", "internal/profile", "internal/sample", "internal/source", "pctl"},
+	"pctl/sample": {"internal/births", "internal/creations", "internal/intern", "internal/profile", "internal/sample", "internal/source", "pctl"},
 
 	"pctl/targets":        {"internal/patience", "internal/procfs", "internal/elfsym"},
 	"pctl/serve":          {"internal/clean", "internal/procfs", "pctl", "pctl/sample", "pctl/targets"},
@@ -96,7 +97,7 @@ var rooms = map[string][]string{
 
 	"cmd/pgrab":          {"pctl", "pctl/targets", "internal/check", "internal/job", "internal/clean", "internal/usage"},
 	"cmd/pcalls":         {"pctl", "pctl/targets", "internal/calls", "internal/clean", "internal/fit", "internal/job", "internal/perfevent", "internal/procfs", "internal/profile", "internal/usage", "pctl/handle"},
-	"cmd/psample":        {"pctl", "pctl/targets", "internal/check", "internal/creations", "internal/fit", "internal/job", "internal/listening", "internal/live", "internal/procfs", "internal/sample", "internal/source", "internal/profile", "internal/usage"},
+	"cmd/psample":        {"pctl", "pctl/targets", "internal/births", "internal/check", "internal/creations", "internal/fit", "internal/job", "internal/listening", "internal/live", "internal/procfs", "internal/sample", "internal/source", "internal/profile", "internal/usage"},
 	"examples/functrace": {"pctl"},
 	// Perfevent has the clock that targets count by.
 	"bench": {"internal/intern", "internal/perfevent", "internal/ptest", "internal/procfs", "internal/elfsym", "internal/unwind", "pctl"},

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 
+	"ptools/internal/births"
 	"ptools/internal/creations"
 	"ptools/internal/job"
 	"ptools/internal/profile"
@@ -26,7 +27,7 @@ type session struct {
 	files          *source.Files
 	targets        []*pctl.Process
 	timers         *sample.Timers     // nil: running threads are stopped
-	births         *sample.Births     // with --follow and without timers
+	births         *births.Births     // with --follow and without timers
 	creations      *creations.Counter // with --threadcreate
 	binds          []func(*source.Process)
 	server         *server      // with --http
@@ -75,7 +76,7 @@ func (s *session) run(ctx context.Context, status *int) (err error) {
 	}
 	defer s.timers.Close()
 	if s.cfg.follow && s.timers == nil {
-		s.births = sample.NewBirths(s.cfg.period, s.files, s.cfg.wantsLines())
+		s.births = births.New(s.cfg.period, s.files, s.cfg.wantsLines())
 	}
 	if err := s.acquire(ctx); err != nil {
 		return s.early(err)
@@ -247,12 +248,15 @@ func (s *session) pids() []int {
 
 // follow says how descendants of the targets are sampled.
 func (s *session) follow() *sample.Follow {
-	return &sample.Follow{
-		Source: func(pid int, done <-chan struct{}) *source.Process {
-			return source.Watch(pid, done, s.files, s.cfg.wantsLines())
-		},
-		Files: s.files, Lines: s.cfg.wantsLines(), Births: s.births,
+	f := &sample.Follow{Files: s.files, Lines: s.cfg.wantsLines()}
+	if s.births != nil {
+		f.Births, f.Source = s.births, s.births.Source
+		return f
 	}
+	f.Source = func(pid int, done <-chan struct{}) *source.Process {
+		return source.Watch(pid, done, s.files, s.cfg.wantsLines())
+	}
+	return f
 }
 
 // tellAlone says why sampling continues when the targets have ended.

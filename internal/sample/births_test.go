@@ -6,14 +6,47 @@ import (
 	"time"
 
 	"ptools/internal/perfevent"
-	"ptools/internal/source"
 )
+
+// told are births that a test tells of.
+type told struct {
+	FollowingTicks
+	records []perfevent.Record
+	ends    []perfevent.End
+}
+
+func (b *told) tell(r perfevent.Record) {
+	r.TID = r.PID
+	b.records = append(b.records, r)
+}
+
+func (b *told) Read(f func(*perfevent.Record)) (lost int64) {
+	for i := range b.records {
+		f(&b.records[i])
+	}
+	b.records = nil
+	return 0
+}
+
+func (b *told) ReadAll(f func(*perfevent.Record)) (lost int64) { return b.Read(f) }
+
+func (b *told) Ends(f func(*perfevent.End)) {
+	for i := range b.ends {
+		f(&b.ends[i])
+	}
+	b.ends = nil
+}
+
+func (b *told) Period() time.Duration     { return DefaultPeriod }
+func (b *told) Follows() perfevent.Follow { return perfevent.FollowAuto }
+func (b *told) NoRoom() int64             { return 0 }
+func (b *told) Drop(int)                  {}
 
 // TestLateEnd: an end counts even if it is read long after it has come, because the sampler was given no processor.
 func TestLateEnd(t *testing.T) {
 	for _, finishes := range []bool{false, true} {
-		b := NewBirths(0, source.NewFiles(), false)
-		s := New(nil, &Options{Follow: &Follow{Files: b.files, Births: b}})
+		b := new(told)
+		s := New(nil, &Options{Follow: &Follow{Files: openFiles(t), Births: b}})
 		now := perfevent.Now()
 		parent, child := os.Getpid(), 1<<30 // no process has that number
 		s.tree.start = now - time.Minute
@@ -33,7 +66,6 @@ func TestLateEnd(t *testing.T) {
 		if q.CPU != 5*time.Millisecond || q.Command != "late" || q.Wall != time.Second {
 			t.Errorf("finishes %v: %+v", finishes, q)
 		}
-		b.files.Close()
 	}
 }
 
@@ -41,8 +73,8 @@ func TestLateEnd(t *testing.T) {
 // was found among the children or its records alone tell of it, and whenever these are read.
 func TestEndsBeforeSampling(t *testing.T) {
 	for _, found := range []bool{false, true} {
-		b := NewBirths(0, source.NewFiles(), false)
-		s := New(nil, &Options{Follow: &Follow{Files: b.files, Births: b}})
+		b := new(told)
+		s := New(nil, &Options{Follow: &Follow{Files: openFiles(t), Births: b}})
 		now := perfevent.Now()
 		parent, child := os.Getpid(), 1<<30
 		s.tree.start = notBegun
@@ -64,6 +96,5 @@ func TestEndsBeforeSampling(t *testing.T) {
 		if n := s.cost.Followed; n.Processes != 3 || n.Stray != 0 || n.Unsure != 0 {
 			t.Errorf("found %v: %+v", found, n)
 		}
-		b.files.Close()
 	}
 }

@@ -22,13 +22,13 @@ import (
 
 // Follow says how descendants are sampled. The sources must be added to Ticks before sampling begins.
 type Follow struct {
-	// Source returns a descendant as a source for rounds. done is closed when it has ended. Source is not called with
-	// Births.
+	// Source returns a descendant as a source for rounds, nil if it cannot be looked at, or not yet. done is closed when it has
+	// ended.
 	Source func(pid int, done <-chan struct{}) *source.Process
 	Files  *source.Files
 	Lines  bool
 	// Births reports descendants where there are no timers; nil: Options.Ticks does.
-	Births *Births
+	Births FollowingTicks
 }
 
 // FollowingTicks are Ticks that follow descendants; *perfevent.Ticker implements it.
@@ -59,7 +59,7 @@ type Followed struct {
 type tree struct {
 	sampler  *Sampler
 	ticks    FollowingTicks
-	births   *Births // nil: there are timers
+	births   FollowingTicks // nil: there are timers
 	living   map[int]*kin
 	dead     map[int][]*kin // ended processes whose processor time is not final
 	ends     []unclaimed    // ends of processes whose birth was not read yet

@@ -120,11 +120,10 @@ func (t *tree) look(k *kin, now time.Duration) {
 
 // source returns a process as a source for rounds; nil if it cannot be looked at now.
 func (t *tree) source(k *kin) *source.Process {
-	if t.births == nil {
-		return t.sampler.opt.Follow.Source(k.pid, k.done)
+	if t.births != nil {
+		k.readName() // otherwise its end has the name
 	}
-	k.readName() // otherwise its end has the name
-	return t.births.source(k.pid)
+	return t.sampler.opt.Follow.Source(k.pid, k.done)
 }
 
 // abandon closes what begin has opened before it failed.

@@ -130,7 +130,7 @@ func (x *traps) place(of *program.Image, addr uint64, p purpose) (*bkpt.Breakpoi
 		return nil, fmt.Errorf("%w: %w", ErrNoUprobe, refused)
 	}
 	if x.probes.inherited(addr, 1) || x.probes.foreignTrap(addr) {
-		return nil, cmp.Or(x.probes.otherPath(addr), ErrForeignTrap)
+		return nil, cmp.Or(otherPath(&x.probes, addr), ErrForeignTrap)
 	}
 	if x.wantedAt(addr) != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOwnProbe, cmp.Or(refused, errNotUprobe))

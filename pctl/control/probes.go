@@ -232,7 +232,7 @@ func (p *probes) inherited(addr uint64, n int) bool {
 
 // otherPath returns ErrOtherPath if a probe of ours is at the same offset of a file that has the same byte there as the file that
 // is mapped at addr.
-func (p *probes) otherPath(addr uint64) error {
+func otherPath(p *probes, addr uint64) error {
 	f, at, err := p.textFile(addr)
 	if err != nil {
 		return nil

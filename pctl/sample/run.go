@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"ptools/internal/births"
 	"ptools/internal/sample"
 	"ptools/internal/source"
 	"ptools/pctl"
@@ -89,7 +90,7 @@ func RunProcess(ctx context.Context, p *pctl.Process, o *Options) (*Profile, err
 type runner struct {
 	*Options
 	timers *sample.Timers // nil: threads are stopped
-	births *sample.Births // with Follow and without timers
+	births *births.Births // with Follow and without timers
 	files  *source.Files
 }
 
@@ -107,7 +108,7 @@ func open(o *Options) (*runner, error) {
 	}
 	r := &runner{Options: o, timers: timers, files: source.NewFiles()}
 	if o.Follow && timers == nil {
-		r.births = sample.NewBirths(period, r.files, o.Lines)
+		r.births = births.New(period, r.files, o.Lines)
 	}
 	return r, nil
 }
@@ -138,9 +139,12 @@ func (r *runner) run(ctx context.Context, p *pctl.Process) (*Profile, error) {
 		if err := r.births.Follow(ctx, p); err != nil {
 			return nil, err
 		}
-		o.Follow = &sample.Follow{Files: r.files, Lines: r.Lines, Births: r.births, Source: func(pid int, done <-chan struct{}) *source.Process {
+		o.Follow = &sample.Follow{Files: r.files, Lines: r.Lines, Source: func(pid int, done <-chan struct{}) *source.Process {
 			return source.Watch(pid, done, r.files, r.Lines)
 		}}
+		if r.births != nil {
+			o.Follow.Births, o.Follow.Source = r.births, r.births.Source
+		}
 	}
 	if r.Blame {
 		o.Blame = r.timers.Blame()

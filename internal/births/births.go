@@ -1,4 +1,6 @@
-package sample
+// Package births reports the processes of a tree where there are no timers of the processors, to a sampler that follows
+// descendants.
+package births
 
 import (
 	"context"
@@ -37,11 +39,8 @@ type born struct {
 	at time.Duration
 }
 
-// NewBirths returns Births for rounds that follow each other at a period.
-func NewBirths(period time.Duration, files *source.Files, lines bool) *Births {
-	if period <= 0 {
-		period = DefaultPeriod
-	}
+// New returns Births for rounds that follow each other at a period, which must be positive.
+func New(period time.Duration, files *source.Files, lines bool) *Births {
 	return &Births{period: period, files: files, lines: lines, living: make(map[int]born)}
 }
 
@@ -134,8 +133,8 @@ func (b *Births) ended(pid int, now time.Duration) {
 	}
 }
 
-// source returns a process as a source for rounds; nil if it cannot be looked at, or not yet.
-func (b *Births) source(pid int) *source.Process {
+// Source returns a process as a source for rounds; nil if it cannot be looked at, or not yet.
+func (b *Births) Source(pid int, _ <-chan struct{}) *source.Process {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if of := b.living[pid]; of.c != nil {
@@ -144,7 +143,7 @@ func (b *Births) source(pid int) *source.Process {
 	return nil
 }
 
-// Read implements Ticks.
+// Read implements sample.Ticks.
 func (b *Births) Read(f func(*perfevent.Record)) (lost int64) {
 	b.mu.Lock()
 	records := b.records
@@ -156,18 +155,18 @@ func (b *Births) Read(f func(*perfevent.Record)) (lost int64) {
 	return 0
 }
 
-// ReadAll implements FollowingTicks.
+// ReadAll implements sample.FollowingTicks.
 func (b *Births) ReadAll(f func(*perfevent.Record)) (lost int64) { return b.Read(f) }
 
-// Watch, Redraw and Period implement Ticks. Births has no ticks.
+// Watch, Redraw and Period implement sample.Ticks. Births has no ticks.
 func (b *Births) Redraw(func(int64) int64) {}
 func (b *Births) Watch(int, []uint64)      {}
 func (b *Births) Period() time.Duration    { return b.period }
 
-// Follows implements FollowingTicks.
+// Follows implements sample.FollowingTicks.
 func (b *Births) Follows() perfevent.Follow { return perfevent.FollowAuto }
 
-// Ends implements FollowingTicks.
+// Ends implements sample.FollowingTicks.
 func (b *Births) Ends(f func(*perfevent.End)) {
 	b.mu.Lock()
 	ends := b.ends
@@ -178,10 +177,10 @@ func (b *Births) Ends(f func(*perfevent.End)) {
 	}
 }
 
-// NoRoom implements FollowingTicks.
+// NoRoom implements sample.FollowingTicks.
 func (b *Births) NoRoom() int64 { return b.refused.Load() }
 
-// Want implements FollowingTicks. Descendants that existed before are followed already, or cannot be followed.
+// Want implements sample.FollowingTicks. Descendants that existed before are followed already, or cannot be followed.
 func (b *Births) Want(pid int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -191,5 +190,5 @@ func (b *Births) Want(pid int) error {
 	return nil
 }
 
-// Drop implements FollowingTicks.
+// Drop implements sample.FollowingTicks.
 func (b *Births) Drop(int) {}
