@@ -67,6 +67,9 @@ func (s *Selection) others(named []namedFile, file *elfsym.File, known []int) (a
 
 // openAhead opens the text of a file that is not mapped.
 func (o *object) openAhead(w *Watch) (*os.File, error) {
+	if w.spec.Planter != nil {
+		return nil, errors.New("it is not mapped yet, which takes uprobes")
+	}
 	if !w.kernel.Exchanges() {
 		return nil, errors.New("it is not mapped yet, which takes Linux 6.6")
 	}

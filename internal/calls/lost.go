@@ -16,7 +16,7 @@ const lostAfter = 100 * time.Millisecond
 
 // Lost returns why no calls are counted any more although the process lives; nil if they are. It is to be called several times a second.
 func (w *Watch) Lost() error {
-	if w.lost != nil || !perfevent.EndWithThread() {
+	if w.lost != nil || !w.Polled() {
 		return w.lost
 	}
 	stat, err := procfs.ReadStat(w.PID)
@@ -34,7 +34,7 @@ func (w *Watch) Lost() error {
 }
 
 // Polled reports whether Lost has to be called.
-func (w *Watch) Polled() bool { return perfevent.EndWithThread() }
+func (w *Watch) Polled() bool { return w.spec.Planter == nil && perfevent.EndWithThread() }
 
 // Uncounted returns how many calls began or ended in text that was mapped again after Open, and how many there were for whose condition memory
 // could not be read. Neither are counted.

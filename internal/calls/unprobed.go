@@ -13,7 +13,10 @@ import (
 var ErrUnprobed = errors.New("is mapped MAP_SHARED, or so that it can be written, where the kernel plants no probes: calls there are not counted")
 
 // ErrMappingsLost: what a process has mapped is not known.
-var ErrMappingsLost = errors.New("not all that was mapped could be seen: calls in what is mapped MAP_SHARED, or so that it can be written, are not counted")
+var ErrMappingsLost = errors.New("not all that was mapped could be seen: calls in what is mapped MAP_SHARED, or so that it can be written, or where there are no uprobes in what was loaded again, are not counted")
+
+// ErrUntrapped: text with functions that are counted was mapped where it has no traps. Uprobes would be there.
+var ErrUntrapped = errors.New("was mapped again: threads are stopped at the addresses where it was first, and calls elsewhere, or in what was loaded again, are not counted")
 
 // unprobed notices text that the kernel plants no probes in.
 type unprobed struct {
@@ -34,10 +37,11 @@ func (u *unprobed) end(w *Watch) {
 	if u.why != nil {
 		return
 	}
-	list, lost := slices.Clone(u.before), false
+	list, lost, fresh := slices.Clone(u.before), false, 0
 	if now, err := procfs.Maps(w.PID); err == nil && w.image.Current() {
 		list = append(list, now...)
 	}
+	fresh = len(list)
 	if u.watch != nil {
 		var seen []perfevent.Mapped
 		seen, lost = u.watch.Since(0)
@@ -46,14 +50,18 @@ func (u *unprobed) end(w *Watch) {
 		}
 	}
 	for i := range w.texts {
-		for _, m := range list {
+		for n, m := range list {
+			if w.spec.Planter != nil && w.texts[i].untrapped(&m, n >= fresh) {
+				u.why = fmt.Errorf("%s %w", w.texts[i].name, ErrUntrapped)
+				return
+			}
 			if m.Unprobed() && w.texts[i].in(&m) {
 				u.why = fmt.Errorf("%s %w", w.texts[i].name, ErrUnprobed)
 				return
 			}
 		}
 	}
-	if lost {
+	if lost || w.spec.Planter != nil && w.spec.Planter.Gone() {
 		u.why = ErrMappingsLost
 	}
 }
@@ -65,17 +73,29 @@ func (u *unprobed) close() {
 	}
 }
 
-// in reports whether a mapping has a place of a probe.
-func (p *probedText) in(m *procfs.Map) bool {
-	if p.mapped.Inode == 0 { // it was not mapped when it was probed
-		if m.Path != p.name {
-			return false
-		}
-	} else if m.Inode != p.mapped.Inode || m.Major != p.mapped.Major || m.Minor != p.mapped.Minor {
+// untrapped reports whether a mapping has a place of a trap at another address. All are, for this purpose, in a mapping that was made since.
+func (p *probedText) untrapped(m *procfs.Map, since bool) bool {
+	if m.Perm&procfs.Exec == 0 || !p.maps(m) {
 		return false
 	}
-	has := func(c perfevent.CallPlace) bool { return c.Off >= m.Off && c.Off-m.Off < m.End-m.Start }
+	has := func(c perfevent.CallPlace) bool {
+		return c.Off >= m.Off && c.Off-m.Off < m.End-m.Start && (since || c.Addr-m.Start != c.Off-m.Off)
+	}
 	return slices.ContainsFunc(p.entries, has) || slices.ContainsFunc(p.ends, has)
+}
+
+// in reports whether a mapping has a place of a probe.
+func (p *probedText) in(m *procfs.Map) bool {
+	has := func(c perfevent.CallPlace) bool { return c.Off >= m.Off && c.Off-m.Off < m.End-m.Start }
+	return p.maps(m) && (slices.ContainsFunc(p.entries, has) || slices.ContainsFunc(p.ends, has))
+}
+
+// maps reports whether a mapping is of the file.
+func (p *probedText) maps(m *procfs.Map) bool {
+	if p.mapped.Inode == 0 { // it was not mapped when it was probed
+		return m.Path == p.name
+	}
+	return m.Inode == p.mapped.Inode && m.Major == p.mapped.Major && m.Minor == p.mapped.Minor
 }
 
 // Unprobed returns an error if calls were missed because the process had text of the functions mapped so that the kernel plants no probes in it.

@@ -138,6 +138,8 @@ type Spec struct {
 	// these have the same files mapped. With values or stacks, by caller, stack or a value of a Go interface, the counting of a process ends when it
 	// executes another program: what is at the addresses is known of the first one alone.
 	Follow bool
+	// Planter: threads are stopped at traps, and the programs run in this process. nil: they run in the kernel, at uprobes.
+	Planter Planter
 
 	most int // keys, in tests; 0: as many as there can be
 }
@@ -187,7 +189,7 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 		spec.Times = perfevent.WithCPU
 	}
 	of := spec.scope(s.Targets)
-	kernel, err := perfevent.OpenCalls(s.PID, n, s.places(), spec.CallReports, apart, of)
+	kernel, err := s.engine(&spec, n, apart, of)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +223,7 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 	for number, err := range entries {
 		w.numbered[number].Err = err
 	}
-	if err := s.counts(); err != nil {
+	if err := w.counts(); err != nil {
 		w.Close()
 		return nil, err
 	}
@@ -247,16 +249,16 @@ var (
 
 // counts returns an error if no probe is planted. The kernel asks which memory the first thread has (uprobe_multi_link_filter), and
 // returns no error where that thread has none.
-func (s *Selection) counts() error {
-	stat, err := procfs.ReadStat(s.PID)
+func (w *Watch) counts() error {
+	stat, err := procfs.ReadStat(w.PID)
 	switch {
 	case err != nil:
 		return err
-	case (stat.State == 'Z' || stat.State == 'X') && !stat.Ended():
+	case w.spec.Planter == nil && (stat.State == 'Z' || stat.State == 'X') && !stat.Ended():
 		return ErrFirstEnded
-	case !stat.Ended() && !s.image.Current():
+	case !stat.Ended() && !w.image.Current():
 		return ErrExec
-	case !slices.ContainsFunc(s.Targets, func(t Target) bool { return t.Err == nil }):
+	case !slices.ContainsFunc(w.Targets, func(t Target) bool { return t.Err == nil }):
 		return ErrNothing
 	}
 	return nil

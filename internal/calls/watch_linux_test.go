@@ -65,7 +65,12 @@ func tryOpen(pid int, object string, spec Spec, names ...string) (w *Watch, done
 	if err != nil {
 		return nil, nil, err
 	}
-	if w, err = s.Open(spec); err != nil {
+	release, err := trapAt(pid, &spec)
+	if err == nil {
+		w, err = s.Open(spec)
+	}
+	if err != nil {
+		release()
 		forget()
 		return nil, nil, err
 	}

@@ -1,6 +1,10 @@
 package perfevent
 
-import "ptools/internal/ptrace"
+import (
+	"unsafe"
+
+	"ptools/internal/ptrace"
+)
 
 // Registers returns the registers that were read at the end of a call.
 func (v *CallValues) Registers() *ptrace.Regs {
@@ -11,3 +15,11 @@ func (v *CallValues) Registers() *ptrace.Regs {
 	r.OrigRax, r.Rip, r.Rsp = ^uint64(0), w[ResultIP], w[ResultSP]
 	return &r
 }
+
+// contextOf returns the registers as programs see them (struct pt_regs): struct user_regs_struct begins with that.
+func contextOf(r *ptrace.Regs) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(r)), contextSize)
+}
+
+// contextSize is the size of struct pt_regs.
+const contextSize = 8 * 21

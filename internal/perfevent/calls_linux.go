@@ -27,7 +27,8 @@ type Calls struct {
 	links    []callLink // those of the returns first
 	sets     linkSets
 	reports  reports
-	copies   []byte // the Copies of all functions
+	copies   []byte   // the Copies of all functions
+	trapped  *trapped // nil: the kernel runs the programs
 }
 
 // openCalls is how many calls may be open at the same time, with those that never end.
@@ -144,6 +145,9 @@ func (c *Calls) program(p *CallPlace, entry bool) (int, error) {
 
 // load loads a program for the kind of probes.
 func (c *Calls) load(code []instruction) (int, error) {
+	if c.trapped != nil {
+		return c.trapped.load(code), nil
+	}
 	load := loadProbe
 	if c.maps.start.events != nil {
 		load = loadEvent
@@ -176,6 +180,10 @@ func (c *Calls) Attach(path string, entries bool, places []CallPlace) map[int]er
 		byProgram[program] = append(byProgram[program], p)
 	}
 	for program, places := range byProgram {
+		if x := c.trapped; x != nil {
+			c.links = append(c.links, callLink{fd: x.link(program, places, c.sets.generation, refused), trapped: x})
+			continue
+		}
 		c.try(program, path, places, refused)
 	}
 	return refused
@@ -205,12 +213,6 @@ func (c *Calls) try(program int, path string, places []CallPlace, refused map[in
 			refused[p.Function] = need.Uprobes.Explain(err)
 		}
 	}
-}
-
-// A callLink is a program at places of a file.
-type callLink struct {
-	fd    int
-	event string // that was defined for it; empty for a uprobe_multi link
 }
 
 // link attaches a program to places of a file.
@@ -254,7 +256,12 @@ func (c *Calls) Unread() uint64 { return atomic.LoadUint64(c.word(wordUnread)) }
 func (c *Calls) Elsewhere() uint64 { return atomic.LoadUint64(c.word(wordElsewhere)) }
 
 // Executed reports whether the process has executed another program since OpenCalls. Of a family see Left.
-func (c *Calls) Executed() bool { return c.family == nil && atomic.LoadUint64(c.word(wordExec)) != 0 }
+func (c *Calls) Executed() bool {
+	if c.trapped != nil && c.trapped.planter.Executed() {
+		return true
+	}
+	return c.family == nil && atomic.LoadUint64(c.word(wordExec)) != 0
+}
 
 // Read reads what is known of a function: of its calls whose keys had no room, if calls are told apart. The values are not of exactly the same moment.
 func (c *Calls) Read(function int, s *CallStats) { c.read(wordsBefore+wordsEach*function, s) }
@@ -277,10 +284,14 @@ func (c *Calls) Close() error {
 	errs := []error{c.sets.wait()}
 	c.links = append(c.sets.old, c.links...)
 	for i := len(c.links) - 1; i >= 0; i-- {
-		errs = append(errs, closeProbe(c.links[i].fd))
+		errs = append(errs, c.links[i].Close())
 		if name := c.links[i].event; name != "" {
 			errs = append(errs, c.maps.start.events.remove(name))
 		}
+	}
+	if c.trapped != nil {
+		errs = append(errs, c.trapped.close())
+		c.forgetTrapped()
 	}
 	c.maps.start.close()
 	for _, program := range c.programs {

@@ -154,7 +154,7 @@ func (c *Calls) traceLink(program int, path string, places []CallPlace) (callLin
 	if err != nil {
 		return callLink{}, errors.Join(fmt.Errorf("uprobes in %s: %w", path, err), events.remove(name))
 	}
-	return callLink{fd, name}, nil
+	return callLink{fd: fd, event: name}, nil
 }
 
 // openTraceEvent makes a perf event for an event of tracing. It plants the traps in the process alone, and is never enabled: see

@@ -127,14 +127,14 @@ func (c *Calls) Window(path string, function int, ends, entries []CallPlace) (en
 	made := c.links
 	c.links, c.sets.generation = links, generation
 	lift := func() {
-		atomic.StoreUint64(c.word(wordWindow), 0)
+		c.set(wordWindow, 0)
 		c.sets.close(windowed, made)
 	}
 	if refused > 0 {
 		lift()
 		return nil, false
 	}
-	atomic.StoreUint64(c.word(wordWindow), windowed)
+	c.set(wordWindow, windowed)
 	return lift, true
 }
 
@@ -154,7 +154,7 @@ func (c *Calls) Renew() error {
 
 // Turn lets the new set count, and lifts the old one. It does not wait for that.
 func (c *Calls) Turn() {
-	atomic.StoreUint64(c.word(wordGeneration), c.sets.generation)
+	c.set(wordGeneration, c.sets.generation)
 	c.sets.close((c.sets.generation+generations-1)%generations, c.sets.old)
 	c.sets.old = nil
 }
@@ -162,7 +162,7 @@ func (c *Calls) Turn() {
 // close closes links, those of entries first, in the background.
 func (s *linkSets) close(generation uint64, links []callLink) {
 	for i := len(links) - 1; i >= 0; i-- {
-		s.closers[generation].Close(probeLink(links[i].fd))
+		s.closers[generation].Close(links[i])
 	}
 }
 
@@ -175,7 +175,19 @@ func (s *linkSets) wait() error {
 	return errors.Join(errs...)
 }
 
-// probeLink is the descriptor of a link.
-type probeLink int
+// A callLink is a program at places of a file.
+type callLink struct {
+	fd    int
+	event string // that was defined for it; empty for a uprobe_multi link
+	// trapped: fd is the number of a link of this. nil: it is a descriptor.
+	trapped *trapped
+}
 
-func (l probeLink) Close() error { return closeProbe(int(l)) }
+// Close lifts the probes of a link.
+func (l callLink) Close() error {
+	if l.trapped != nil {
+		l.trapped.unlink(l.fd)
+		return nil
+	}
+	return closeProbe(l.fd)
+}

@@ -92,7 +92,11 @@ func (c *Calls) Reports(most int, tell func(*CallReport)) {
 	if !c.reports.any() {
 		return
 	}
-	c.reports.ring.readSome(most, func(b []byte) {
+	read := c.reports.ring.readSome
+	if c.trapped != nil {
+		read = c.trapped.machine.queue.readSome
+	}
+	read(most, func(b []byte) {
 		if r, ok := c.reports.report(b); ok {
 			tell(&r)
 		}

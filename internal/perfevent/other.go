@@ -98,6 +98,9 @@ func (p *Peeker) Close() error                                          { return
 func OpenCalls(int, int, int, CallReports, CallGroups, Scope) (*Calls, error) {
 	return nil, ErrNoUprobes
 }
+func OpenTrapped(Planter, int, int, CallReports, CallGroups) (*Calls, error) {
+	return nil, ErrNoUprobes
+}
 func (c *Calls) Attach(string, bool, []CallPlace) map[int]error { return nil }
 func (c *Calls) Survey(string, []CallPlace) func()              { return func() {} }
 func (c *Calls) Hits(int) CallHits                              { return CallHits{} }

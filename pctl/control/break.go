@@ -27,7 +27,8 @@ type Break struct {
 	client  bool             // a client's: its hits are events
 	share   *share           // what the kernel has counted for it
 	missed  uncounted
-	entry   uint64 // of the function that it counts further on (Options.CountAt); 0: it is where it was asked for
+	plants  *Plants // that it is of, or nil
+	entry   uint64  // of the function that it counts further on (Options.CountAt); 0: it is where it was asked for
 }
 
 // Addr returns the address in the target.

@@ -58,6 +58,7 @@ const (
 	toStop     purpose = iota // a handler is called, or an event published
 	toCount                   // single hits are not asked for
 	toCountAll                // the same, wherever the text is mapped
+	toTrap                    // a handler is called, at an int3
 	forUs                     // control's own: the run-time linker, the rendezvous points, resolvers
 	forEvents                 // the run-time linker, where it is followed for events only
 )
@@ -126,6 +127,9 @@ func (x *traps) place(of *program.Image, addr uint64, p purpose) (*bkpt.Breakpoi
 			}
 		}
 	}
+	if p == toTrap && x.c.opt.Trap == TrapUprobe {
+		return nil, fmt.Errorf("%w: %w", ErrNoUprobe, errors.New("calls are counted at int3s here"))
+	}
 	if x.c.opt.Trap == TrapUprobe && p < forUs || p == forEvents && x.probesSuit(p) && x.c.opt.Mode != ModeKill {
 		return nil, fmt.Errorf("%w: %w", ErrNoUprobe, refused)
 	}
@@ -171,10 +175,10 @@ var errNotUprobe = errors.New("an int3 is asked for here")
 // probesSuit reports whether uprobes are the first choice. A target that is killed when we die
 // does not need their protection, but beside uprobes of ours its int3s are not safe (swallowed.go).
 func (x *traps) probesSuit(p purpose) bool {
-	switch x.c.opt.Trap {
-	case TrapInt3:
+	switch {
+	case x.c.opt.Trap == TrapInt3 || p == toTrap:
 		return false
-	case TrapAuto:
+	case x.c.opt.Trap == TrapAuto:
 		return p.counts() || x.c.opt.Mode != ModeKill || hasProbes(&x.probes)
 	}
 	return true

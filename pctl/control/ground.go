@@ -69,6 +69,7 @@ func (x *traps) endBreak(b *Break, why error) {
 	if b.client {
 		x.c.publish(endOf(b, why))
 	}
+	b.plants.end(b.addr)
 	x.removeBreak(b)
 	if s := b.symbol; s != nil {
 		s.places = slices.DeleteFunc(s.places, func(x *Break) bool { return x == b })

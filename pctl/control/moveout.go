@@ -32,12 +32,26 @@ func (o *stepper) moveOutOf(table *bkpt.Table, t *tracee.Thread) {
 	}
 	b := table.At(t.Regs.PC())
 	if t.M.Signal() != 0 && b != nil {
-		if !isFault(t.M.Signal()) {
+		if !isFault(t.M.Signal()) && (table != o.c.traps.table || !o.emulate(t, b)) {
 			trapsOf(t).mark(t.Regs.PC(), t.Regs.SP())
 		}
 		b = nil
 	}
 	o.putAt(t, b)
+}
+
+// emulate executes the instruction at a breakpoint for a thread of the target, if that can be computed. A signal that is about to be delivered then comes
+// behind the instruction. In front of it the handler may continue the caller on another thread, as the Go runtime does with goroutines, and
+// the instruction would be hit once more there (TestPreempted).
+func (o *stepper) emulate(t *tracee.Thread, b *bkpt.Breakpoint) bool {
+	if t.Role != tracee.RoleThread || b.Plan().Kind() != machine.Emulate {
+		return false
+	}
+	ok, _ := b.Plan().Emulate(&t.Regs.Regs, o.g.Memory.Used)
+	if ok {
+		t.Known = tracee.RegsChanged
+	}
+	return ok
 }
 
 // pending reports whether a SIGTRAP is queued for a stopped thread.

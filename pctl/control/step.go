@@ -74,9 +74,11 @@ func (o *stepper) stepOff(t *tracee.Thread) bool {
 		o.putAt(t, nil)
 		return true
 	}
-	if t.M.Signal() != 0 {
+	if sig := t.M.Signal(); sig != 0 {
 		// The signal's handler runs first and comes back here.
-		k.mark(b.Addr, t.Regs.SP())
+		if isFault(sig) || !o.emulate(t, b) {
+			k.mark(b.Addr, t.Regs.SP())
+		}
 		o.putAt(t, nil)
 		return true
 	}
