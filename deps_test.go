@@ -48,7 +48,7 @@ var rooms = map[string][]string{
 	"internal/goroutines": {"internal/elfsym", "internal/ptrace", "internal/unwind", "pctl/handle"},
 	"internal/gotime":     {"internal/goroutines", "internal/unwind"},
 	"internal/calls":      {"internal/elfsym", "internal/glob", "internal/goroutines", "internal/mem", "internal/patience", "internal/perfevent", "internal/procfs", "internal/ptrace", "internal/rtld", "internal/unwind", "internal/x86", "pctl/handle"},
-	"internal/inner":      {"pctl/control"},
+	"internal/inner":      {"internal/calls", "pctl/control"},
 	"internal/guard":      {"internal/ptrace"},
 	"internal/tracee":     {"internal/ptrace", "internal/procfs", "internal/mem", "internal/guard"},
 	"pctl/notify":         {},
@@ -96,7 +96,7 @@ var rooms = map[string][]string{
 	"internal/ptest/uprobe": {"internal/perfevent"},
 
 	"cmd/pgrab":          {"pctl", "pctl/targets", "internal/check", "internal/job", "internal/clean", "internal/usage"},
-	"cmd/pcalls":         {"pctl", "pctl/targets", "internal/calls", "internal/clean", "internal/fit", "internal/job", "internal/perfevent", "internal/procfs", "internal/profile", "internal/usage", "pctl/handle"},
+	"cmd/pcalls":         {"pctl", "pctl/targets", "internal/calls", "internal/clean", "internal/fit", "internal/inner", "internal/job", "internal/perfevent", "internal/procfs", "internal/profile", "internal/usage", "pctl/handle"},
 	"cmd/psample":        {"pctl", "pctl/targets", "internal/births", "internal/check", "internal/creations", "internal/fit", "internal/job", "internal/listening", "internal/live", "internal/procfs", "internal/sample", "internal/source", "internal/profile", "internal/usage"},
 	"examples/functrace": {"pctl"},
 	// Perfevent has the clock that targets count by.

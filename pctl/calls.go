@@ -17,7 +17,8 @@ import (
 )
 
 // Calls counts and times calls of functions of a process: in the kernel, at uprobes. No thread is stopped, and nothing is attached; a
-// Process that was grabbed ReadOnly has Calls, too. A Calls is also a stream of events, of its own, because calls may be many.
+// Process that was grabbed ReadOnly has Calls, too. Where the kernel refuses uprobes, threads of a controlled Process are stopped at int3s
+// instead (Trapped). Calls in text that is mapped again are not counted then (Unprobed). A Calls is also a stream of events, of its own, because calls may be many.
 //
 // Calls end with Close, or that of the Process; when the process has ended, or executes another program, nothing more is
 // counted. Stats and Close may be called from any goroutine, Next from one at a time.
@@ -27,6 +28,7 @@ type Calls struct {
 	of        map[*calls.Target]*CalledFunction
 	spec      calls.Spec
 	process   *calls.Process
+	trapped   error // see Trapped
 	alive     *procfs.PIDFD
 	queue     chan Event    // closed behind the last event
 	closing   chan struct{} // closed by Close
@@ -54,8 +56,8 @@ type CalledFunction struct {
 }
 
 // Calls begins to count calls of functions. ctx bounds the search for the functions, which may take a second in a large program. Objects
-// that are loaded later are not searched. An error of a CallSpec names the part of it. Where the kernel cannot count, or may not, the
-// error satisfies errors.ErrUnsupported or fs.ErrPermission. A Handler must not call it (ErrOnControl).
+// that are loaded later are not searched. An error of a CallSpec names the part of it. Where the kernel cannot count, or may not, and the Process was
+// grabbed ReadOnly or the calls of children are asked for, the error satisfies errors.ErrUnsupported or fs.ErrPermission. A Handler must not call it (ErrOnControl).
 func (p *Process) Calls(ctx context.Context, spec *CallSpec) (*Calls, error) {
 	const op = "count calls"
 	if err := p.open(op); err != nil {
@@ -119,7 +121,7 @@ func (c *Calls) start(ctx context.Context, spec *CallSpec) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.watch, err = found.Open(c.spec)
+	c.watch, err = c.openWatch(ctx, found)
 	if wrong, ok := errors.AsType[*calls.ConditionError](err); ok {
 		wrong.What = strings.TrimPrefix(wrong.What, "--")
 	}

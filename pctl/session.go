@@ -1,12 +1,14 @@
 package pctl
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
 	"slices"
 	"sync"
 
+	"ptools/internal/calls"
 	"ptools/internal/elfsym"
 	"ptools/internal/inner"
 	"ptools/internal/ptrace"
@@ -144,7 +146,8 @@ func (s *Session) newTrace() *control.Trace {
 // meanwhile the handle is released.
 func (s *Session) add(h *handle.Handle, readOnly bool) (*Process, error) {
 	p := &Process{s: s, h: h, readOnly: readOnly}
-	p.access = inner.Through(func() (*control.Controller, error) { return p.control("control") })
+	p.access = inner.Through(func() (*control.Controller, error) { return p.control("control") },
+		func(ctx context.Context) (calls.Planter, error) { return planterOf(ctx, p) })
 	if held, ok := h.Control().(*controlled); ok {
 		p.c, p.created, p.parent, p.mode = held.Controller, held.created, held.parent, held.mode
 	}

@@ -33,11 +33,15 @@ func (s *session) created(ctx context.Context) (status int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	s.traps = trapping{owner: owner, command: p}
 	if err := s.find(ctx, p.PID()); err != nil || s.list {
 		end(p)
 		return 0, err
 	}
 	s.parts[0].watch.Begin()
+	if s.parts[0].trapped {
+		return s.traps.count(ctx, s, command, received)
+	}
 	if err := p.Release(ctx); err != nil {
 		return 0, err
 	}
@@ -49,35 +53,14 @@ func (s *session) created(ctx context.Context) (status int, err error) {
 
 // wait counts until the command ends, with --follow all of its processes, or a signal says so, and waits for the command.
 func (s *session) wait(ctx context.Context, command *job.Command, child *job.Child, received <-chan os.Signal) (int, error) {
-	counting, stop := context.WithCancel(ctx)
-	waiting, leave := context.WithCancelCause(ctx)
+	counting, waiting, leave := passing(ctx, command, child.PID, received)
 	defer leave(nil)
-	go func() { // ends with waiting
-		defer stop()
-		for first := true; ; {
-			select {
-			case <-waiting.Done():
-				return
-			case sig := <-received:
-				if sig != os.Interrupt && command.Has(sig) {
-					continue
-				}
-				if !first {
-					leave(signalled{sig})
-				} else if p, err := os.FindProcess(child.PID); err == nil && (sig != os.Interrupt || !job.Foreground()) {
-					p.Signal(sig) // an error means that it has ended
-				}
-				first = false
-				stop()
-			}
-		}
-	}()
 	ended := child.Done()
 	if s.follow {
 		ended = s.parts[0].over(counting)
 	}
 	err := s.count(counting, ended)
-	stop()
+	counting.end()
 	if s.follow {
 		<-ended // it uses the watch
 	}
@@ -89,6 +72,39 @@ func (s *session) wait(ctx context.Context, command *job.Command, child *job.Chi
 		return sig.status(), nil
 	}
 	return status, err
+}
+
+// ending is a context that can be ended.
+type ending struct {
+	context.Context
+	end context.CancelFunc
+}
+
+// passing passes signals to the command: the first that it has not got by itself also ends the counting, and the second one the wait for the command.
+func passing(ctx context.Context, command *job.Command, pid int, received <-chan os.Signal) (counting ending, waiting context.Context, leave context.CancelCauseFunc) {
+	counting.Context, counting.end = context.WithCancel(ctx)
+	waiting, leave = context.WithCancelCause(ctx)
+	go func() { // ends with waiting
+		defer counting.end()
+		for first := true; ; {
+			select {
+			case <-waiting.Done():
+				return
+			case sig := <-received:
+				if sig != os.Interrupt && command.Has(sig) {
+					continue
+				}
+				if !first {
+					leave(signalled{sig})
+				} else if p, err := os.FindProcess(pid); err == nil && (sig != os.Interrupt || !job.Foreground()) {
+					p.Signal(sig) // an error means that it has ended
+				}
+				first = false
+				counting.end()
+			}
+		}
+	}()
+	return counting, waiting, leave
 }
 
 // signalled is the signal that has ended a wait.

@@ -194,11 +194,15 @@ func (p *part) look() {
 
 // tellExec says that objects were loaded while calls were counted, and that a process executes another program.
 func (s *session) tellExec(p *part) {
+	remedy := "name it by its path"
+	if p.trapped {
+		remedy = "that takes uprobes"
+	}
 	if p.look(); len(p.later) > 0 {
-		s.say("not counted are functions of what was loaded meanwhile (name it by its path): %s", calls.FirstOf(p.later))
+		s.say("not counted are functions of what was loaded meanwhile (%s): %s", remedy, calls.FirstOf(p.later))
 	}
 	if p.missed {
-		s.say("not counted are functions of what was loaded too briefly to be seen (name it by its path)")
+		s.say("not counted are functions of what was loaded too briefly to be seen (%s)", remedy)
 	}
 	if executed, unfollowed := p.watch.Left(); executed > 0 || unfollowed > 0 {
 		switch {

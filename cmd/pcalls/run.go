@@ -101,15 +101,18 @@ type session struct {
 	about          string // what lines are about that are said: one of several processes
 	said           map[string]bool
 	uncounted      int // processes of several that could not be counted
+	traps          trapping
 }
 
 // A part of a session is the calls of one process.
 type part struct {
 	process *calls.Process
-	watch   *calls.Watch // nil with --list
-	name    string       // its number and what it is called
-	later   []string     // objects with functions that are asked for, loaded since
-	missed  bool         // others were loaded and unloaded too fast to be seen
+	watch   *calls.Watch  // nil with --list
+	name    string        // its number and what it is called
+	later   []string      // objects with functions that are asked for, loaded since
+	missed  bool          // others were loaded and unloaded too fast to be seen
+	trapped bool          // threads are stopped at int3s
+	held    *pctl.Process // for that; nil: it is not our concern
 }
 
 // say prints a line about the run on standard error. Of several processes that have the same one the first prints it.
@@ -178,7 +181,7 @@ func (s *session) find(ctx context.Context, pid int) (err error) {
 	if s.list {
 		return s.printList(p.process, found, &spec, unmeasured)
 	}
-	p.watch, err = found.Open(spec)
+	p.watch, err = s.traps.open(ctx, s, p, found, &spec)
 	if wrong, ok := errors.AsType[*calls.ConditionError](err); ok {
 		return usage.Errorf("%w", wrong)
 	}
@@ -186,7 +189,9 @@ func (s *session) find(ctx context.Context, pid int) (err error) {
 		return fmt.Errorf("process %d: %w%s", pid, err, reasons(found))
 	}
 	s.tellRefused(found)
-	s.tellUnmeasured(p.watch, &spec, unmeasured)
+	if !p.trapped {
+		s.tellUnmeasured(p.watch, &spec, unmeasured)
+	}
 	return s.tellOften(p.watch, "")
 }
 
@@ -296,13 +301,14 @@ func (s *session) close() error {
 		errs = append(errs, p.close())
 	}
 	s.parts = nil
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.traps.end())...)
 }
 
 func (p *part) close() (err error) {
 	if p.watch != nil {
 		err = p.watch.Close()
 	}
+	err = errors.Join(err, p.release())
 	if p.process != nil {
 		p.process.Close()
 	}

@@ -174,7 +174,7 @@ func (g *guard) replant(w *Watch) error {
 	err := w.kernel.Renew()
 	ends, entries := w.plant()
 	if err == nil && !w.spec.Follow { // else others may be left
-		err = w.counts()
+		err = countsAny(w)
 	}
 	w.kernel.Turn()
 	if err != nil {

@@ -223,7 +223,7 @@ func (s *Selection) Open(spec Spec) (*Watch, error) {
 	for number, err := range entries {
 		w.numbered[number].Err = err
 	}
-	if err := w.counts(); err != nil {
+	if err := countsAny(w); err != nil {
 		w.Close()
 		return nil, err
 	}
@@ -247,9 +247,9 @@ var (
 	ErrExec       = errors.New("it has executed another program meanwhile")
 )
 
-// counts returns an error if no probe is planted. The kernel asks which memory the first thread has (uprobe_multi_link_filter), and
+// countsAny returns an error if no probe is planted. The kernel asks which memory the first thread has (uprobe_multi_link_filter), and
 // returns no error where that thread has none.
-func (w *Watch) counts() error {
+func countsAny(w *Watch) error {
 	stat, err := procfs.ReadStat(w.PID)
 	switch {
 	case err != nil:

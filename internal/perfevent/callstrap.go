@@ -1,12 +1,17 @@
 package perfevent
 
 import (
+	"errors"
+	"fmt"
 	"io"
 
 	"ptools/internal/ptrace"
 )
 
 // Where the kernel runs no BPF programs at uprobes for us, threads are stopped at traps, and the same programs run in this process: see [OpenTrapped].
+
+// ErrChildrenTrapped says why calls of children are not counted.
+var ErrChildrenTrapped = fmt.Errorf("children are followed by uprobes: %w", errors.ErrUnsupported)
 
 // A TrapHit is a thread that stands at a trap.
 type TrapHit struct {

@@ -45,9 +45,6 @@ const (
 	trapGroups = regionTables + 1
 )
 
-// ErrChildrenTrapped says why calls of children are not counted.
-var ErrChildrenTrapped = fmt.Errorf("children are followed by uprobes: %w", errors.ErrUnsupported)
-
 // OpenTrapped is OpenCalls without the kernel: threads stop at traps that a Planter plants, and the programs run in this process. Nothing is counted
 // of children.
 func OpenTrapped(planter Planter, pid, functions int, which CallReports, groups CallGroups) (*Calls, error) {
