@@ -28,6 +28,7 @@ type Calls struct {
 	of        map[*calls.Target]*CalledFunction
 	spec      calls.Spec
 	process   *calls.Process
+	trap      Trap
 	trapped   error // see Trapped
 	alive     *procfs.PIDFD
 	queue     chan Event    // closed behind the last event

@@ -51,8 +51,16 @@ func (c *called) work(n int) {
 // TestCalls: calls of a process that is only read are events with typed values, and statistics while they are counted, at
 // the process's end and after Close.
 func TestCalls(t *testing.T) {
-	c := startCalled(t, &GrabOptions{ReadOnly: true})
-	all := c.count(CallSpec{Functions: []string{"mixed(n != 1)", "a.out`named"}, Args: true, Where: true})
+	t.Run("kernel", func(t *testing.T) { testCalls(t, &GrabOptions{ReadOnly: true}, TrapUprobe) })
+	t.Run("int3s", func(t *testing.T) { testCalls(t, nil, TrapInt3) })
+}
+
+func testCalls(t *testing.T, o *GrabOptions, trap Trap) {
+	c := startCalled(t, o)
+	all := c.count(CallSpec{Functions: []string{"mixed(n != 1)", "a.out`named"}, Args: true, Where: true, Trap: trap})
+	if (all.Trapped() != nil) != (trap == TrapInt3) {
+		t.Errorf("by %v: %v", trap, all.Trapped())
+	}
 	c.work(3)
 	count := func(when string) {
 		t.Helper()
@@ -275,5 +283,17 @@ func TestCallsRefused(t *testing.T) {
 	}
 	if _, err := c.Calls(bg, &CallSpec{Functions: []string{"mixed"}}); !errors.Is(err, ErrEnded) {
 		t.Errorf("of an ended process: %v", err)
+	}
+}
+
+// TestCallsNotTrapped: int3s are for processes that are controlled, and not for children.
+func TestCallsNotTrapped(t *testing.T) {
+	c := startCalled(t, &GrabOptions{ReadOnly: true})
+	if _, err := c.Calls(bg, &CallSpec{Functions: []string{"mixed"}, Trap: TrapInt3}); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("of a process that is only read: %v", err)
+	}
+	c = startCalled(t, nil)
+	if _, err := c.Calls(bg, &CallSpec{Functions: []string{"mixed"}, Trap: TrapInt3, Scope: CallsOfChildren}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("of children: %v", err)
 	}
 }

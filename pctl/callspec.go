@@ -32,6 +32,9 @@ type CallSpec struct {
 	By string
 	// Sum is a number that is summed in the statistics: arguments, members of them and numbers with + - *, or return. Empty: none.
 	Sum string
+	// Trap is what counts: TrapUprobe the kernel, and TrapInt3 this program, at int3s, which takes a Process that is controlled. TrapAuto takes int3s where the
+	// kernel refuses uprobes and the Process is controlled.
+	Trap Trap
 }
 
 // A CallScope says in which processes calls are counted.
@@ -71,6 +74,7 @@ func (c *Calls) parse(spec *CallSpec) (patterns []calls.Pattern, err error) {
 		patterns = append(patterns, p)
 	}
 	s := &c.spec
+	c.trap = spec.Trap
 	s.Follow = spec.Scope == CallsOfChildren
 	s.CallReports = calls.CallReports{Each: spec.Slower <= 0 && (spec.Each || spec.Args || spec.Where), Least: max(spec.Slower, 0), Values: spec.Args, Stack: spec.Where, StackSize: max(spec.StackSize, 0)}
 	if spec.By != "" {

@@ -23,18 +23,24 @@ func planterOf(ctx context.Context, p *Process) (calls.Planter, error) {
 
 // openWatch makes the probes. Where the kernel refuses uprobes, threads of a process that is controlled are stopped at int3s instead.
 func (c *Calls) openWatch(ctx context.Context, found *calls.Selection) (*calls.Watch, error) {
-	w, err := found.Open(c.spec)
-	refused := errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission)
-	if !refused || c.p.c == nil || c.p.readOnly || c.spec.Follow {
-		return w, err
+	why := errTrapsWanted
+	if c.trap != TrapInt3 {
+		w, err := found.Open(c.spec)
+		refused := errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission)
+		if !refused || c.trap == TrapUprobe || c.p.c == nil || c.p.readOnly || c.spec.Follow {
+			return w, err
+		}
+		why = err
 	}
-	planter, failed := planterOf(ctx, c.p)
-	if failed != nil {
-		return nil, errors.Join(err, failed)
+	planter, err := planterOf(ctx, c.p)
+	if err != nil {
+		return nil, err
 	}
-	c.spec.Planter, c.trapped = planter, err
+	c.spec.Planter, c.trapped = planter, why
 	return found.Open(c.spec)
 }
+
+var errTrapsWanted = errors.New("int3s were asked for")
 
 // Trapped returns why threads are stopped at int3s where calls begin and end, which takes some 10 to 50 us each time. It is nil if the kernel counts,
 // and no thread is stopped.

@@ -187,7 +187,7 @@ const perRecord = 8
 func (q *queue) has(size int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.size+size+perRecord <= q.most
+	return size >= 0 && size <= q.most && q.size+size+perRecord <= q.most
 }
 
 // put appends a record if there is room.

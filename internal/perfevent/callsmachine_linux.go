@@ -70,7 +70,7 @@ func (m *machine) at(addr uint64, size int) (b []byte, shared bool) {
 		r := &m.regions[number-regionMaps]
 		b, shared = r.bytes, r.shared
 	}
-	if size < 0 || off+int64(size) > int64(len(b)) {
+	if size < 0 || off > int64(len(b)) || int64(size) > int64(len(b))-off {
 		m.fail()
 		return nil, false
 	}

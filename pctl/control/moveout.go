@@ -42,7 +42,7 @@ func (o *stepper) moveOutOf(table *bkpt.Table, t *tracee.Thread) {
 
 // emulate executes the instruction at a breakpoint for a thread of the target, if that can be computed. A signal that is about to be delivered then comes
 // behind the instruction. In front of it the handler may continue the caller on another thread, as the Go runtime does with goroutines, and
-// the instruction would be hit once more there (TestPreempted).
+// the instruction would be hit once more there (internal/calls: TestTrapped).
 func (o *stepper) emulate(t *tracee.Thread, b *bkpt.Breakpoint) bool {
 	if t.Role != tracee.RoleThread || b.Plan().Kind() != machine.Emulate {
 		return false
