@@ -3,7 +3,8 @@
 //	pcalls [flags] -p PID|NAME PATTERN…
 //	pcalls [flags] PATTERN… -- COMMAND [ARG…]
 //
-// The kernel counts, at uprobes where functions begin and end. No thread is stopped, and no return address is replaced.
+// The kernel counts, at uprobes where functions begin and end, and no thread is stopped. Where it refuses uprobes threads are stopped at breakpoints there.
+// No return address is replaced.
 // pcalls --help lists the flags.
 //
 // With a COMMAND the exit status is the command's, 127 if it is not found and 126 if it cannot be executed. Otherwise it

@@ -232,8 +232,11 @@ func endedByJump(rows []row) string {
 	return fmt.Sprintf("%s by a jump to another function (a tail call); their times end there: %s", counted(tails, "call ended", "calls ended"), calls.FirstOf(names))
 }
 
-// stepped says how many functions' times include a single step, which is much for a short function.
-func stepped(rows []row) string {
+// overhead says what times include that is much for a short function: a single step, or the stop at a breakpoint.
+func (t *trapping) overhead(rows []row) string {
+	if t.cost > 0 {
+		return fmt.Sprintf("; times include the stops at breakpoints, some %s for each call", duration(t.cost))
+	}
 	all := map[*calls.Target]bool{}
 	for i := range rows {
 		if rows[i].timed() && !rows[i].target.Plan.Entry.Emulated {

@@ -67,7 +67,7 @@ func (s *session) tellEnd(rows []row, shown string, length time.Duration) {
 	s.tellInlined()
 	functions := functionsOf(rows)
 	s.say("%s of %s in %s; %s%s looked at%s%s%s", counted(all, "call", "calls"), counted(uint64(len(functions)), "function", "functions"), duration(length),
-		shown, counted(uint64(lookedAt(s.parts)), "was", "were"), inAll(s.parts), stepped(rows), taken(s.parts, length))
+		shown, counted(uint64(lookedAt(s.parts)), "was", "were"), inAll(s.parts), s.traps.overhead(rows), taken(s.parts, length))
 }
 
 // lookedAt returns how many functions were looked at.

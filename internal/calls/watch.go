@@ -241,29 +241,6 @@ func (s *Selection) places() (n int) {
 	return n
 }
 
-// Why no call of a process would be counted.
-var (
-	ErrFirstEnded = errors.New("its first thread has ended: the kernel plants no uprobes in such a process")
-	ErrExec       = errors.New("it has executed another program meanwhile")
-)
-
-// countsAny returns an error if no probe is planted. The kernel asks which memory the first thread has (uprobe_multi_link_filter), and
-// returns no error where that thread has none.
-func countsAny(w *Watch) error {
-	stat, err := procfs.ReadStat(w.PID)
-	switch {
-	case err != nil:
-		return err
-	case w.spec.Planter == nil && (stat.State == 'Z' || stat.State == 'X') && !stat.Ended():
-		return ErrFirstEnded
-	case !stat.Ended() && !w.image.Current():
-		return ErrExec
-	case !slices.ContainsFunc(w.Targets, func(t Target) bool { return t.Err == nil }):
-		return ErrNothing
-	}
-	return nil
-}
-
 // Memory is the memory of a process.
 type Memory interface {
 	ReadAt(b []byte, addr int64) (int, error)
