@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"ptools/internal/calls"
+	"ptools/pctl/control"
 )
 
 // planterOf returns the means to stop threads where calls begin and end.
@@ -14,7 +15,7 @@ func planterOf(ctx context.Context, p *Process) (calls.Planter, error) {
 	if err != nil {
 		return nil, err
 	}
-	plants, err := c.NewPlants(ctx)
+	plants, err := control.NewPlants(ctx, c)
 	if err != nil {
 		return nil, p.fail("count calls", err)
 	}

@@ -28,7 +28,7 @@ func trapAt(pid int, spec *Spec) (done func(), err error) {
 		held[pid] = h
 	}
 	h.watches++
-	plants, err := h.NewPlants(context.Background())
+	plants, err := control.NewPlants(context.Background(), h.Controller)
 	spec.Planter = planter{plants, h}
 	return func() { h.leave() }, err
 }

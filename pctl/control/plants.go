@@ -22,7 +22,7 @@ type Plants struct {
 }
 
 // NewPlants returns the means to plant int3s in the present program.
-func (c *Controller) NewPlants(ctx context.Context) (*Plants, error) {
+func NewPlants(ctx context.Context, c *Controller) (*Plants, error) {
 	p := &Plants{c: c, breaks: map[uint64]*Break{}}
 	err := c.either(ctx, func() { p.of, p.space = c.image.program, c.Space() })
 	return p, err
