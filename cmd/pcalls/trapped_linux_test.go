@@ -19,7 +19,7 @@ import (
 
 // changing is what differs from one run to the next in what pcalls prints: times, rates, numbers of threads and addresses, and the processor
 // times, which are not known at int3s.
-var changing = regexp.MustCompile(`\b[0-9.]+(ns|us|ms|s|%)|tid [0-9]+|cpu +\S+  |^[0-9:.]{15}|"(tid|pc|sum_ns|max_ns|duration_ns|self_ns)":[0-9]+|"cpu_ns":[0-9]+,|"(histogram)":\[\[.*?\]\]|"end":"[^"]*"|0x[0-9a-f]+|[0-9]+ known$`)
+var changing = regexp.MustCompile(`\b[0-9.]+(ns|us|ms|s|%)|tid [0-9]+|cpu +\S+  |^[0-9:.]{15}|"(tid|pc|sum_ns|max_ns|duration_ns|self_ns)":[0-9]+|"cpu_ns":[0-9]+,|"(histogram)":\[\[.*?\]\]|"end":"[^"]*"|0x[0-9a-f]+|[0-9]+ known\n`)
 
 // constant returns the lines of a table without what changes. In the table the second column is the rate.
 func constant(out string) []string {
