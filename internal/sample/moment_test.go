@@ -27,7 +27,7 @@ func TestCallersOfTheMoment(t *testing.T) {
 			bothWays(t, func(t *testing.T, use UseTimers) {
 				g := ptest.Start(t, b.argv(t)...)
 				g.Ready()
-				s := sampleBy(t, use, int64(ptest.Rounds(300, 600, 5_000)), time.Second/999, nil, attach(t, g.PID, nil))
+				s := sampleBy(t, use, int64(ptest.Rounds(1500, 1500, 5_000)), time.Second/999, nil, attach(t, g.PID, nil))
 				checkTurns(t, s, b.turns)
 			})
 		})

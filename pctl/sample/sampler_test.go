@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ptools/internal/ptest"
 	"ptools/pctl"
 	"ptools/pctl/sample"
@@ -240,12 +242,16 @@ func TestBriefInWindow(t *testing.T) {
 func TestComeAndGo(t *testing.T) {
 	mix := ptest.BuildC(t, "mix.c")
 	s := openSampler(t, nil)
-	descriptors := func() int {
+	descriptors := func() (files []string) {
 		list, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(list)
+		for _, e := range list {
+			file, _ := os.Readlink("/proc/self/fd/" + e.Name())
+			files = append(files, file)
+		}
+		return files
 	}
 	round := func(what sample.What) {
 		cmd := exec.Command(mix, "-n", "30")
@@ -281,9 +287,9 @@ func TestComeAndGo(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	// Those of a process that has ended while its window was begun are closed in the sampler's next round.
-	for late := time.Now().Add(10 * time.Second); descriptors()-begun > 2; time.Sleep(time.Millisecond) {
+	for late := time.Now().Add(10 * time.Second); len(descriptors())-len(begun) > 2; time.Sleep(time.Millisecond) {
 		if time.Now().After(late) {
-			t.Fatalf("%d descriptors more", descriptors()-begun)
+			t.Fatalf("descriptors (-before +after):\n%s", cmp.Diff(begun, descriptors()))
 		}
 	}
 	if more := int64(after.HeapAlloc) - int64(before.HeapAlloc); more > 4<<20 {
