@@ -166,22 +166,8 @@ func parse(args []string) (*options, error) {
 		o.setRelease(f, release),
 		o.setTrap(trap),
 	)
-	switch {
-	case err == nil && f.Changed("hits") && o.hits < 0:
-		err = fmt.Errorf("-n HITS: %d is less than 0", o.hits)
-	case err == nil && f.Changed("hits") && len(o.breaks) == 0:
-		err = errors.New("-n counts hits of breakpoints: it needs -b")
-	case quiet && verbose && err == nil:
-		err = errors.New("--quiet and --verbose exclude each other")
-	case quiet:
-		o.detail = detailResults
-	case verbose:
-		o.detail = detailAll
-	}
+	err = cmp.Or(err, o.setHits(f.Changed("hits")), o.setDetail(quiet, verbose))
 	o.setStacks(f, where || threads || trace, each)
-	if f.Changed("hits") && o.hits == 0 {
-		o.hits = -1
-	}
 	if json {
 		o.form = formJSON
 	}
@@ -193,6 +179,31 @@ func parse(args []string) (*options, error) {
 		return nil, usage.Errorf("%w", err)
 	}
 	return o, nil
+}
+
+// setHits checks the number of hits that was given, if any was.
+func (o *options) setHits(given bool) error {
+	switch {
+	case given && o.hits < 0:
+		return fmt.Errorf("-n HITS: %d is less than 0", o.hits)
+	case given && len(o.breaks) == 0:
+		return errors.New("-n counts hits of breakpoints: it needs -b")
+	case given && o.hits == 0:
+		o.hits = -1
+	}
+	return nil
+}
+
+func (o *options) setDetail(quiet, verbose bool) error {
+	switch {
+	case quiet && verbose:
+		return errors.New("--quiet and --verbose exclude each other")
+	case quiet:
+		o.detail = detailResults
+	case verbose:
+		o.detail = detailAll
+	}
+	return nil
 }
 
 func (o *options) setTargets(pids []string, cgroup string) (err error) {

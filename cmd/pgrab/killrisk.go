@@ -29,7 +29,7 @@ func (t *target) tellKillRisk() {
 // riskText returns the text of a KillRisk; it is empty for int3s that were asked
 // for and are guarded.
 func riskText(e pctl.KillRisk) string {
-	what := "breakpoints are int3s"
+	what := "some breakpoints are int3s"
 	if e.NoUprobe != nil {
 		what += fmt.Sprintf(" (%v)", e.NoUprobe)
 	}

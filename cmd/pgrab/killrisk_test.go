@@ -21,11 +21,11 @@ func TestExposed(t *testing.T) {
 	}{
 		{pctl.KillRisk{}, ""},
 		{pctl.KillRisk{Int3s: true}, ""},
-		{pctl.KillRisk{Int3s: true, NoUprobe: no}, "breakpoints are int3s (no): " +
+		{pctl.KillRisk{Int3s: true, NoUprobe: no}, "some breakpoints are int3s (no): " +
 			"harmless unless SIGKILL ends pgrab; its guard then removes them, rarely too late"},
-		{pctl.KillRisk{Int3s: true, NoGuard: gone}, "breakpoints are int3s without a guard (gone): " +
+		{pctl.KillRisk{Int3s: true, NoGuard: gone}, "some breakpoints are int3s without a guard (gone): " +
 			"should SIGKILL end pgrab they stay, and end the process when it comes to one"},
-		{pctl.KillRisk{Int3s: true, NoUprobe: no, NoGuard: gone}, "breakpoints are int3s (no) without a guard (gone): " +
+		{pctl.KillRisk{Int3s: true, NoUprobe: no, NoGuard: gone}, "some breakpoints are int3s (no) without a guard (gone): " +
 			"should SIGKILL end pgrab they stay, and end the process when it comes to one"},
 	} {
 		if got := riskText(tt.e); got != tt.want {
@@ -54,7 +54,7 @@ func TestGuardLost(t *testing.T) {
 			g.Signal(syscall.SIGCONT)
 			p.Signal(os.Interrupt)
 			out, state := p.Finish()
-			const want = ": breakpoints are int3s without a guard (the guard process has ended): "
+			const want = ": some breakpoints are int3s without a guard (the guard process has ended): "
 			if n := strings.Count(out, want); n != 1 || !state.Success() {
 				t.Errorf("%v, said %d times:\n%s", state, n, out)
 			}

@@ -160,7 +160,7 @@ func TestOneOfSeveralIsRefused(t *testing.T) {
 }
 
 // killRisks are the lines that say what there is instead of uprobes, where there are none.
-var killRisks = regexp.MustCompile(`(?m)^pgrab: \d+: (objects that are loaded from now on are not shown|breakpoints are int3s) .*\n`)
+var killRisks = regexp.MustCompile(`(?m)^pgrab: \d+: (objects that are loaded from now on are not shown|some breakpoints are int3s) .*\n`)
 
 func TestUnusableOutput(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

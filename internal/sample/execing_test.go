@@ -83,13 +83,7 @@ func TestLeapsOfTrees(t *testing.T) {
 func TestLeapsOfWindows(t *testing.T) {
 	t.Parallel()
 	g := startLeaps(t)
-	files := source.NewFiles()
-	defer files.Close()
-	w, err := OpenWindows(WindowsOptions{Period: tick, Files: files})
-	if err != nil {
-		t.Skip(err)
-	}
-	defer w.Close()
+	w := openWindows(t, WindowsOptions{Period: tick})
 	n := begin(t, w, g.PID)
 	spend(g, leapTime)
 	p, err := n.End()

@@ -46,14 +46,8 @@ func TestCodeInPlaceOfOther(t *testing.T) {
 
 // TestWindowOfCodeInPlaceOfOther is TestCodeInPlaceOfOther for windows.
 func TestWindowOfCodeInPlaceOfOther(t *testing.T) {
-	needTimers(t)
 	g := inPlace(t, time.Millisecond)
-	files := openFiles(t)
-	w, err := OpenWindows(WindowsOptions{Period: time.Second / 499, Files: files})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := openWindows(t, WindowsOptions{Period: time.Second / 499})
 	n := begin(t, w, g.PID)
 	for used, _ := source.ProcessorTime(g.PID); ; time.Sleep(10 * time.Millisecond) {
 		if now, err := source.ProcessorTime(g.PID); err != nil || now-used > time.Second {

@@ -152,13 +152,7 @@ func TestLostTicksOfChildren(t *testing.T) {
 // TestLostTicksOfWindows is TestLostTicks for a window.
 func TestLostTicksOfWindows(t *testing.T) {
 	p := startPhases(t)
-	files := source.NewFiles()
-	defer files.Close()
-	w, err := OpenWindows(WindowsOptions{Period: tick, Files: files})
-	if err != nil {
-		t.Skip(err)
-	}
-	defer w.Close()
+	w := openWindows(t, WindowsOptions{Period: tick})
 	n := begin(t, w, p.pid)
 	p.next()
 	w.mu.Lock()

@@ -1,8 +1,6 @@
 package sample
 
 import (
-	"errors"
-	"io/fs"
 	"testing"
 	"time"
 
@@ -13,16 +11,7 @@ import (
 
 // TestTapsDoNotQueue: while somebody reads the timers, the others go on with what has been found for them. The last Read of each takes all.
 func TestTapsDoNotQueue(t *testing.T) {
-	files := source.NewFiles()
-	defer files.Close()
-	w, err := OpenWindows(WindowsOptions{Period: time.Second / 499, Files: files})
-	if errors.Is(err, fs.ErrPermission) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := openWindows(t, WindowsOptions{Period: time.Second / 499})
 	g := ptest.Start(t, ptest.BuildC(t, "mix.c"), "-n", "100000000")
 	tap, err := w.Tap(g.PID, false)
 	if err != nil {

@@ -26,19 +26,27 @@ func (h *heavy) Prepare(a profile.Addr) {
 	h.Image.(preparer).Prepare(a)
 }
 
-// heavyWindows returns Windows with a heavy image of one process, and a patience for names. asked is closed when names of
-// it are looked up.
-func heavyWindows(t *testing.T, pid int, patience time.Duration) (w *Windows, asked, open chan struct{}) {
+// openWindows opens Windows for a test. It skips the test where timers are not permitted.
+func openWindows(t *testing.T, o WindowsOptions) *Windows {
 	t.Helper()
-	files := source.NewFiles()
-	t.Cleanup(files.Close)
-	w, err := OpenWindows(WindowsOptions{Period: time.Second / 499, Files: files, Lines: true, Patience: patience})
+	o.Files = source.NewFiles()
+	t.Cleanup(o.Files.Close)
+	w, err := OpenWindows(o)
 	if errors.Is(err, fs.ErrPermission) {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+// heavyWindows returns Windows with a heavy image of one process, and a patience for names. asked is closed when names of
+// it are looked up.
+func heavyWindows(t *testing.T, pid int, patience time.Duration) (w *Windows, asked, open chan struct{}) {
+	t.Helper()
+	w = openWindows(t, WindowsOptions{Period: time.Second / 499, Lines: true, Patience: patience})
 	asked, open = make(chan struct{}), make(chan struct{})
 	tell := sync.OnceFunc(func() { close(asked) })
 	native := w.open

@@ -2,9 +2,7 @@
  * uring: has a worker of io_uring, a thread of the kernel in this process, read much of /dev/zero, and works itself in between.
  * It prints "none" where the kernel lets it have no io_uring.
  */
-#include "ptest.h"
-#include <linux/io_uring.h>
-#include <sys/syscall.h>
+#include "uring.h"
 
 enum { READS = 4, SIZE = 1 << 20 };
 
@@ -16,15 +14,6 @@ NOINLINE void work_itself(void)
 
 	for (long i = 0; i < 2000000; i++)
 		sink = i;
-}
-
-static void *shared(int fd, size_t size, off_t off)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, off);
-
-	if (p == MAP_FAILED)
-		die("mmap");
-	return p;
 }
 
 int main(int argc, char **argv)

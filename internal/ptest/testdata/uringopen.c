@@ -2,18 +2,7 @@
  * uringopen: has a worker of io_uring open a FIFO, which waits there for a writer. For a line of standard input it opens the FIFO for
  * writing, and prints the result of the request. It prints "none" where the kernel lets it have no io_uring.
  */
-#include "ptest.h"
-#include <linux/io_uring.h>
-#include <sys/syscall.h>
-
-static void *shared(int fd, size_t size, off_t off)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, off);
-
-	if (p == MAP_FAILED)
-		die("mmap");
-	return p;
-}
+#include "uring.h"
 
 int main(int argc, char **argv)
 {
